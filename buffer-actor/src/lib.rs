@@ -1,0 +1,1 @@
+//! Custody of partitions, completed fetches, byte budget and leases of a Kafka consumer.

@@ -1,0 +1,1 @@
+//! A Kafka consumer of actors: the facade a service uses, and the command line.

@@ -1,0 +1,1 @@
+//! The planner of a Kafka consumer: which node gets which fetch request next.

@@ -1,0 +1,1 @@
+//! Suites against a real Apache Kafka, simulations and labs.

@@ -1,0 +1,1 @@
+//! One broker connection of a Kafka consumer and its incremental fetch session (KIP-227).

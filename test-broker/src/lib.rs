@@ -1,0 +1,1 @@
+//! A Kafka broker in a process: the embedded default of the quickstart and the mock of every test.
