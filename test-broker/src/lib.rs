@@ -1,1 +1,3 @@
 //! A Kafka broker in a process: the embedded default of the quickstart and the mock of every test.
+mod session_cache;
+pub use session_cache::SessionCacheConfig;
