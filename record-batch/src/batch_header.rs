@@ -12,12 +12,14 @@ pub(crate) const UP_TO_MAGIC: usize = 17;
 pub(crate) const V2_HEADER: usize = 61;
 /// First byte of a v2 batch that its CRC covers.
 pub(crate) const V2_CRC_START: usize = 21;
+/// First byte of a message of magic 0 or 1 that its CRC covers: the magic.
+pub(crate) const LEGACY_CRC_START: usize = 16;
 /// Bytes of a message of magic 0 before the length of its key.
 pub(crate) const V0_HEADER: usize = 18;
 /// Bytes of a message of magic 1 before the length of its key.
 pub(crate) const V1_HEADER: usize = 26;
 
-const CODEC_MASK: u8 = 0b0000_0111;
+pub(crate) const CODEC_MASK: u8 = 0b0000_0111;
 pub(crate) const LOG_APPEND_TIME: u8 = 0b0000_1000;
 const TRANSACTIONAL: u8 = 0b0001_0000;
 const CONTROL: u8 = 0b0010_0000;

@@ -301,6 +301,13 @@ pub enum RecordProblem {
         computed: u32,
     },
 
+    /// The key of a control record is shorter than 4 bytes, or its version is negative.
+    #[error("not the key of a control record, of {length} bytes")]
+    ControlKey {
+        /// Length of the key.
+        length: usize,
+    },
+
     /// A compressed message without a value, or without messages in it.
     #[error("compressed message without messages in it")]
     EmptyWrapper,

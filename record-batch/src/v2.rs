@@ -1,0 +1,160 @@
+//! Records of a v2 batch (KIP-98): where their fields are, and whether they are what they claim to be.
+
+use crate::varint::Reader;
+use crate::{BatchErrorKind, BatchHeader, RecordProblem};
+
+/// No record is smaller: seven fields of one byte each.
+const SMALLEST_RECORD: usize = 7;
+/// No header of a record is smaller: two lengths of one byte each.
+const SMALLEST_HEADER: usize = 2;
+
+/// The fields of one record, as they stand in the batch.
+pub(crate) struct Fields<'a> {
+    pub(crate) timestamp_delta: i64,
+    pub(crate) offset_delta: i32,
+    pub(crate) key: Option<&'a [u8]>,
+    pub(crate) value: Option<&'a [u8]>,
+    /// The header count and the headers, not looked at.
+    pub(crate) headers: &'a [u8],
+}
+
+/// Finds the fields of the record that begins at byte `at`, and the byte at which the next one begins.
+#[inline(always)]
+pub(crate) fn fields(records: &[u8], at: usize) -> Result<(Fields<'_>, usize), RecordProblem> {
+    let mut reader = Reader::new(records, at);
+    let body = sized(&mut reader, "record length")?.ok_or(RecordProblem::Length {
+        field: "record length",
+        length: -1,
+        left: reader.left(),
+    })?;
+    let next = reader.at();
+
+    let mut reader = Reader::new(body, 0);
+    let field = "attributes";
+    reader.byte().ok_or(RecordProblem::Varint { field })?;
+    let field = "timestampDelta";
+    let timestamp_delta = reader.varlong().ok_or(RecordProblem::Varint { field })?;
+    let field = "offsetDelta";
+    let offset_delta = reader.varint().ok_or(RecordProblem::Varint { field })?;
+    let key = sized(&mut reader, "key length")?;
+    let value = sized(&mut reader, "value length")?;
+    let headers = reader.rest();
+    let fields = Fields {
+        timestamp_delta,
+        offset_delta,
+        key,
+        value,
+        headers,
+    };
+    Ok((fields, next))
+}
+
+/// Reads a length and as many bytes; `None` is the length -1.
+#[inline(always)]
+fn sized<'a>(
+    reader: &mut Reader<'a>,
+    field: &'static str,
+) -> Result<Option<&'a [u8]>, RecordProblem> {
+    let length = reader.varint().ok_or(RecordProblem::Varint { field })?;
+    if length == -1 {
+        return Ok(None);
+    }
+    let problem = RecordProblem::Length {
+        field,
+        length: i64::from(length),
+        left: reader.left(),
+    };
+    // a negative length becomes one that is too long
+    let taken = reader.take(length.cast_unsigned() as usize);
+    taken.map(Some).ok_or(problem)
+}
+
+/// Reads the header count that `headers` begins with.
+pub(crate) fn header_count(reader: &mut Reader<'_>) -> Result<usize, RecordProblem> {
+    let field = "header count";
+    let count = reader.varint().ok_or(RecordProblem::Varint { field })?;
+    let left = reader.left();
+    usize::try_from(count)
+        .ok()
+        .filter(|count| *count <= left / SMALLEST_HEADER)
+        .ok_or(RecordProblem::HeaderCount { count, left })
+}
+
+/// Reads one header: its key and its value.
+pub(crate) fn header<'a>(
+    reader: &mut Reader<'a>,
+) -> Result<(&'a [u8], Option<&'a [u8]>), RecordProblem> {
+    let field = "header key length";
+    let key = sized(reader, field)?.ok_or(RecordProblem::Length {
+        field,
+        length: -1,
+        left: reader.left(),
+    })?;
+    let value = sized(reader, "header value length")?;
+    Ok((key, value))
+}
+
+/// Checks all records of a batch, so that reading them afterwards cannot fail; returns how many there are.
+pub(crate) fn validate(records: &[u8], header: &BatchHeader) -> Result<u32, BatchErrorKind> {
+    let count = header.record_count().unwrap_or_default();
+    let most = records.len() / SMALLEST_RECORD;
+    let Some(number) = u32::try_from(count)
+        .ok()
+        .filter(|number| *number as usize <= most)
+    else {
+        return Err(BatchErrorKind::ImpossibleRecordCount {
+            count,
+            bytes: records.len(),
+            most,
+        });
+    };
+    let (base, last_delta) = (header.base_offset(), header.last_offset_delta());
+    let mut at = 0;
+    let mut least_delta = 0;
+    for index in 0..number {
+        let record = check(records, at, least_delta, last_delta, base);
+        (at, least_delta) = record.map_err(|problem| BatchErrorKind::InvalidRecord {
+            index: index as usize,
+            problem,
+        })?;
+    }
+    match records.len() - at {
+        0 => Ok(number),
+        left => Err(BatchErrorKind::BytesLeft { left, count }),
+    }
+}
+
+/// Checks the record at byte `at`; returns where the next one begins and the least offset delta it may have.
+#[inline(always)]
+fn check(
+    records: &[u8],
+    at: usize,
+    least_delta: i64,
+    last_delta: i32,
+    base: i64,
+) -> Result<(usize, i64), RecordProblem> {
+    let (fields, next) = fields(records, at)?;
+    let delta = i64::from(fields.offset_delta);
+    if delta < least_delta || delta > i64::from(last_delta) {
+        return Err(RecordProblem::Offset {
+            offset: base.saturating_add(delta),
+            least: base.saturating_add(least_delta),
+            most: base.saturating_add(i64::from(last_delta)),
+        });
+    }
+    if fields.headers != [0] {
+        check_headers(fields.headers)?;
+    }
+    Ok((next, delta + 1))
+}
+
+fn check_headers(headers: &[u8]) -> Result<(), RecordProblem> {
+    let mut reader = Reader::new(headers, 0);
+    for _ in 0..header_count(&mut reader)? {
+        header(&mut reader)?;
+    }
+    match reader.left() {
+        0 => Ok(()),
+        left => Err(RecordProblem::BytesLeft { left }),
+    }
+}
