@@ -1,3 +1,4 @@
 //! A Kafka broker in a process: the embedded default of the quickstart and the mock of every test.
 mod session_cache;
+mod wire;
 pub use session_cache::SessionCacheConfig;

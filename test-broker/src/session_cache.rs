@@ -82,7 +82,11 @@ impl SessionCache {
         let shards = (0..shards)
             .map(|number| {
                 let first = (number * id_range).max(1);
-                Shard::new(slots, config.min_eviction_age, first..(number + 1) * id_range)
+                Shard::new(
+                    slots,
+                    config.min_eviction_age,
+                    first..(number + 1) * id_range,
+                )
             })
             .collect();
         Self {

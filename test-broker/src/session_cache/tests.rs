@@ -122,7 +122,10 @@ fn b058_a_session_unused_for_too_long_makes_room() {
     touch(&mut cache, id3, 1, 200);
     let id4 = create(&mut cache, 11, false, 210);
     assert_ne!(id4, 0);
-    assert_eq!(alive(&cache, &[id1, id2, id3, id4]), [true, false, true, true]);
+    assert_eq!(
+        alive(&cache, &[id1, id2, id3, id4]),
+        [true, false, true, true]
+    );
 }
 
 #[test]
@@ -133,18 +136,27 @@ fn b059_an_old_session_goes_to_a_larger_newcomer_and_any_consumer_to_a_follower(
     let id3 = create(&mut cache, 30, false, 20);
     touch(&mut cache, id1, 1, 200);
     let id4 = create(&mut cache, 11, false, 210);
-    assert_eq!(alive(&cache, &[id1, id2, id3, id4]), [true, false, true, true]);
+    assert_eq!(
+        alive(&cache, &[id1, id2, id3, id4]),
+        [true, false, true, true]
+    );
 
     touch(&mut cache, id1, 2, 400);
     touch(&mut cache, id3, 1, 390);
     touch(&mut cache, id4, 1, 400);
     let id5 = create(&mut cache, 50, false, 410);
     assert_ne!(id5, 0);
-    assert_eq!(alive(&cache, &[id1, id3, id4, id5]), [false, true, true, true]);
+    assert_eq!(
+        alive(&cache, &[id1, id3, id4, id5]),
+        [false, true, true, true]
+    );
     assert_eq!(create(&mut cache, 5, false, 410), 0);
     let id6 = create(&mut cache, 5, true, 410);
     assert_ne!(id6, 0);
-    assert_eq!(alive(&cache, &[id3, id4, id5, id6]), [true, false, true, true]);
+    assert_eq!(
+        alive(&cache, &[id3, id4, id5, id6]),
+        [true, false, true, true]
+    );
 }
 
 #[test]
@@ -169,7 +181,10 @@ fn b061_partitions_are_counted_when_their_session_is_touched() {
     touch(&mut cache, large, 1, 200);
     let newest = create(&mut cache, 5, false, 200);
     assert_eq!(alive(&cache, &[small, large, newest]), [false, true, true]);
-    assert_eq!((cache.metrics().partitions, cache.metrics().evictions), (9, 1));
+    assert_eq!(
+        (cache.metrics().partitions, cache.metrics().evictions),
+        (9, 1)
+    );
 
     cache.remove(newest);
     assert_eq!(cache.metrics().partitions, 4);
@@ -213,16 +228,30 @@ fn b063_only_news_is_named() {
     };
     // an outcome does not even carry the last stable offset, so that a change of it alone names nothing
     assert!(!say(1, idle(0)));
-    let higher = Outcome { high_watermark: 11, ..idle(0) };
+    let higher = Outcome {
+        high_watermark: 11,
+        ..idle(0)
+    };
     assert!(say(2, higher.clone()));
     assert!(!say(3, higher.clone()));
-    let deleted = Outcome { log_start_offset: 3, ..higher };
+    let deleted = Outcome {
+        log_start_offset: 3,
+        ..higher
+    };
     assert!(say(4, deleted.clone()));
     assert!(!say(5, deleted.clone()));
-    let hint = Outcome { hint: true, ..deleted.clone() };
+    let hint = Outcome {
+        hint: true,
+        ..deleted.clone()
+    };
     assert!(say(6, hint.clone()));
     assert!(say(7, hint));
-    let failed = Outcome { error: true, high_watermark: -1, log_start_offset: -1, ..idle(0) };
+    let failed = Outcome {
+        error: true,
+        high_watermark: -1,
+        log_start_offset: -1,
+        ..idle(0)
+    };
     assert!(say(8, failed.clone()));
     assert!(say(9, failed));
     assert!(say(10, deleted.clone()), "told again after an error");
@@ -261,10 +290,19 @@ fn b064_partitions_that_gave_records_go_to_the_end() {
 #[test]
 fn b065_an_unknown_topic_id_stays_and_resolves_later() {
     let mut cache = cache(10, 1, 1000);
-    let unknown = PartitionKey { topic: None, ..key(0) };
+    let unknown = PartitionKey {
+        topic: None,
+        ..key(0)
+    };
     let context = cache.begin(request(0, 0), vec![(unknown.clone(), at(0))], &[], ms(0));
     assert_eq!(cache.partitions(&context, |_| None)[0].0.topic, None);
-    let failed = Outcome { key: unknown, error: true, high_watermark: -1, log_start_offset: -1, ..idle(0) };
+    let failed = Outcome {
+        key: unknown,
+        error: true,
+        high_watermark: -1,
+        log_start_offset: -1,
+        ..idle(0)
+    };
     let id = cache.answer(&context, &[failed], ms(0)).session_id;
     assert_ne!(id, 0);
 
@@ -295,7 +333,9 @@ fn b066_sessions_go_round_robin_over_shards_whose_ids_tell_them() {
 fn b066_fewer_slots_than_shards_grant_nothing() {
     assert_eq!(create(&mut cache(7, 8, 1000), 1, false, 0), 0);
     let mut fifteen = cache(15, 8, 1000);
-    let granted = (0..16).filter(|_| create(&mut fifteen, 1, false, 0) != 0).count();
+    let granted = (0..16)
+        .filter(|_| create(&mut fifteen, 1, false, 0) != 0)
+        .count();
     assert_eq!(granted, 8);
 }
 
@@ -304,14 +344,29 @@ fn b055_errors_of_a_session_leave_it_in_its_slot() {
     let mut cache = cache(10, 1, 1000);
     let id = create(&mut cache, 1, false, 0);
     let answer = incremental(&mut cache, id, 5, vec![], &[], &[]);
-    assert_eq!(answer, Answer::empty(Some(ResponseError::InvalidFetchSessionEpoch), 0));
+    assert_eq!(
+        answer,
+        Answer::empty(Some(ResponseError::InvalidFetchSessionEpoch), 0)
+    );
     let answer = incremental(&mut cache, id + 1, 1, vec![], &[], &[]);
-    assert_eq!(answer, Answer::empty(Some(ResponseError::FetchSessionIdNotFound), 0));
-    let by_name = FetchMetadata { uses_topic_ids: false, ..request(id, 1) };
+    assert_eq!(
+        answer,
+        Answer::empty(Some(ResponseError::FetchSessionIdNotFound), 0)
+    );
+    let by_name = FetchMetadata {
+        uses_topic_ids: false,
+        ..request(id, 1)
+    };
     let context = cache.begin(by_name, vec![], &[], ms(0));
     let answer = cache.answer(&context, &[], ms(0));
-    assert_eq!(answer, Answer::empty(Some(ResponseError::FetchSessionTopicIdError), 0));
-    assert_eq!(incremental(&mut cache, id, 1, vec![], &[], &[idle(0)]).session_id, id);
+    assert_eq!(
+        answer,
+        Answer::empty(Some(ResponseError::FetchSessionTopicIdError), 0)
+    );
+    assert_eq!(
+        incremental(&mut cache, id, 1, vec![], &[], &[idle(0)]).session_id,
+        id
+    );
 }
 
 #[test]
@@ -361,7 +416,14 @@ fn a_throttled_answer_is_empty_and_consumes_the_epoch() {
 fn a_full_request_without_partitions_gets_a_session_of_size_zero() {
     let mut cache = cache(10, 1, 1000);
     assert_ne!(create(&mut cache, 0, false, 0), 0);
-    assert_eq!(cache.metrics(), CacheMetrics { sessions: 1, partitions: 0, evictions: 0 });
+    assert_eq!(
+        cache.metrics(),
+        CacheMetrics {
+            sessions: 1,
+            partitions: 0,
+            evictions: 0
+        }
+    );
 }
 
 #[test]
