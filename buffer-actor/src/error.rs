@@ -1,0 +1,84 @@
+//! Errors that belong to one partition and that the application sees.
+
+use record_batch::TopicPartition;
+
+/// Why a partition gives no records. The others go on.
+///
+/// The position stays where it is; the error comes again, at growing intervals, until the cause is gone or the
+/// application seeks.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum PartitionError {
+    /// The offset is not in the log and `auto.offset.reset` is `none`.
+    #[error(
+        "{partition}: offset {offset} is out of range and auto.offset.reset is none; seek to an offset that exists"
+    )]
+    OffsetOutOfRange {
+        /// Which partition.
+        partition: TopicPartition,
+        /// The position that the broker refused.
+        offset: i64,
+    },
+    /// There is no position and `auto.offset.reset` is `none`.
+    #[error(
+        "{partition}: no position and auto.offset.reset is none; seek to an offset, or set a reset policy"
+    )]
+    NoOffsetForPartition {
+        /// Which partition.
+        partition: TopicPartition,
+    },
+    /// Describe or Read on the topic is not allowed.
+    #[error("{partition}: not authorized to read the topic; grant READ on it to this client")]
+    TopicAuthorizationFailed {
+        /// Which partition.
+        partition: TopicPartition,
+    },
+    /// The broker found its own copy corrupt (CORRUPT_MESSAGE).
+    #[error(
+        "{partition}: the broker reports a corrupt message at offset {offset}; seek past it, or repair the log"
+    )]
+    CorruptMessage {
+        /// Which partition.
+        partition: TopicPartition,
+        /// The offset that was asked for.
+        offset: i64,
+    },
+    /// Only parts of a batch ever come.
+    #[error(
+        "{partition}: the batch at offset {offset} has {needed} bytes, the broker sends at most {allowed}; raise max.partition.fetch.bytes and fetch.max.bytes"
+    )]
+    RecordTooLarge {
+        /// Which partition.
+        partition: TopicPartition,
+        /// The position.
+        offset: i64,
+        /// Bytes of the batch.
+        needed: u64,
+        /// Bytes that were asked for.
+        allowed: u64,
+    },
+    /// An answer that a consumer does not expect.
+    #[error("{partition}: the broker answered error {error_code} to a fetch of offset {offset}")]
+    UnexpectedError {
+        /// Which partition.
+        partition: TopicPartition,
+        /// The offset that was asked for.
+        offset: i64,
+        /// The code as sent.
+        error_code: i16,
+    },
+}
+
+impl PartitionError {
+    /// Which partition it is about.
+    pub const fn partition(&self) -> &TopicPartition {
+        match self {
+            Self::OffsetOutOfRange { partition, .. }
+            | Self::NoOffsetForPartition { partition }
+            | Self::TopicAuthorizationFailed { partition }
+            | Self::CorruptMessage { partition, .. }
+            | Self::RecordTooLarge { partition, .. }
+            | Self::UnexpectedError { partition, .. } => partition,
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! What a reply does: positions move, data is buffered, errors are answered (consumer-behaviour: FetchCollector).
+
+use std::time::Instant;
+
+use super::partition::Position;
+use super::{BufferMachine, Effects, Pause};
+use crate::error::PartitionError;
+use crate::ids::{Lane, PartitionId, TicketId};
+use crate::model::{
+    Ask, Completed, Effect, Fetched, Flaw, Item, Outcome, PartitionReply, ResetPolicy,
+};
+
+/// The error codes that a broker answers to a partition's fetch, as the consumer treats them.
+mod code {
+    pub(super) const NONE: i16 = 0;
+    pub(super) const UNKNOWN_SERVER_ERROR: i16 = -1;
+    pub(super) const OFFSET_OUT_OF_RANGE: i16 = 1;
+    pub(super) const CORRUPT_MESSAGE: i16 = 2;
+    pub(super) const UNKNOWN_TOPIC_OR_PARTITION: i16 = 3;
+    pub(super) const NOT_LEADER_OR_FOLLOWER: i16 = 6;
+    pub(super) const REPLICA_NOT_AVAILABLE: i16 = 9;
+    pub(super) const TOPIC_AUTHORIZATION_FAILED: i16 = 29;
+    pub(super) const KAFKA_STORAGE_ERROR: i16 = 56;
+    pub(super) const FENCED_LEADER_EPOCH: i16 = 74;
+    pub(super) const UNKNOWN_LEADER_EPOCH: i16 = 75;
+    pub(super) const OFFSET_NOT_AVAILABLE: i16 = 78;
+    pub(super) const UNKNOWN_TOPIC_ID: i16 = 100;
+    pub(super) const INCONSISTENT_TOPIC_ID: i16 = 103;
+}
+
+/// Replies without one whole batch, in a row, before the application is told.
+const TRIES_WITHOUT_PROGRESS: u32 = 3;
+
+impl<D> BufferMachine<D> {
+    /// A granted request ended. `received` is what of its reply is alive, in bytes.
+    ///
+    /// A ticket that comes back twice, or a reply of an older epoch, changes nothing but the budget (I3).
+    pub fn done(
+        &mut self,
+        now: Instant,
+        ticket: TicketId,
+        outcome: Outcome<D>,
+        received: u64,
+        effects: &mut Effects<D>,
+    ) {
+        let Some(live) = self.tickets.remove(&ticket) else {
+            return;
+        };
+        self.budget.convert(live.reserved, received);
+        self.memory_queue.forget(ticket);
+        match outcome {
+            Outcome::Reply(replies) => {
+                for reply in replies {
+                    self.partition_reply(now, ticket, &live, reply, effects);
+                }
+            }
+            Outcome::Failed if live.lane == Lane::Quick => {
+                // lane 1 takes them: a second connection that does not work must not keep them from being fetched
+                for &(id, epoch) in &live.partitions {
+                    if let Some(partition) = self.partitions.get_mut(id)
+                        && partition.epoch == epoch
+                    {
+                        partition.on_trial = false;
+                    }
+                }
+            }
+            Outcome::Failed | Outcome::Discarded => {}
+        }
+        for &(id, _) in &live.partitions {
+            if let Some(partition) = self.partitions.get_mut(id)
+                && partition.ticket == Some(ticket)
+            {
+                partition.ticket = None;
+            }
+        }
+        self.free_lane(ticket, live.node, live.lane);
+        self.settle(effects);
+    }
+
+    fn partition_reply(
+        &mut self,
+        now: Instant,
+        ticket: TicketId,
+        live: &super::Ticket,
+        reply: PartitionReply<D>,
+        effects: &mut Effects<D>,
+    ) {
+        let id = reply.partition;
+        let Some(partition) = self.partitions.get_mut(id) else {
+            return;
+        };
+        if partition.epoch != reply.epoch || partition.ticket != Some(ticket) {
+            self.counters.stale_replies += 1;
+            return;
+        }
+        let Position::At(offset) = partition.position else {
+            return;
+        };
+        if reply.error_code != code::NONE {
+            self.partition_error(now, id, offset, reply.error_code, effects);
+            return;
+        }
+        partition.on_trial = false;
+        if reply.high_watermark >= 0 {
+            partition.high_watermark = reply.high_watermark;
+            partition.last_stable_offset = reply.last_stable_offset;
+            partition.log_start_offset = reply.log_start_offset;
+            effects.push(Effect::Watermarks {
+                partition: id,
+                high_watermark: reply.high_watermark,
+                last_stable_offset: reply.last_stable_offset,
+                log_start_offset: reply.log_start_offset,
+            });
+        }
+        match reply.fetched {
+            Some(fetched) if fetched.bytes > 0 => {
+                self.data(now, id, offset, live, fetched, effects);
+            }
+            _ => partition.failures = 0,
+        }
+    }
+
+    fn data(
+        &mut self,
+        now: Instant,
+        id: PartitionId,
+        offset: i64,
+        live: &super::Ticket,
+        fetched: Fetched<D>,
+        effects: &mut Effects<D>,
+    ) {
+        let Some(partition) = self.partitions.get_mut(id) else {
+            return;
+        };
+        let progress = fetched.next_offset > offset;
+        let needed = match fetched.flaw {
+            Flaw::NoWholeBatch { needed } => Some(needed),
+            Flaw::None if !progress => Some(0),
+            Flaw::None | Flaw::Corrupt => None,
+        };
+        if let Some(needed) = needed {
+            // Lane 2 asks for it alone, where the first-batch rule (KIP-74) brings it whole if the broker knows that rule.
+            if partition.failures + 1 >= TRIES_WITHOUT_PROGRESS {
+                let error = PartitionError::RecordTooLarge {
+                    partition: partition.name.clone(),
+                    offset,
+                    needed,
+                    allowed: u64::from(live.max_bytes.min(self.config.max_partition_fetch_bytes)),
+                };
+                self.report(id, error);
+                self.notice_data(now, id, effects);
+            }
+            self.back_off(now, id, Pause::Growing);
+            return;
+        }
+        partition.failures = 0;
+        self.replies += 1;
+        partition.served = self.replies;
+        partition.blocked = fetched.flaw == Flaw::Corrupt;
+        partition.position = Position::At(fetched.next_offset.max(offset));
+        // a partition that gave data on lane 2 has more, perhaps: it need not wait for lane 1
+        partition.eager = live.lane == Lane::Quick;
+        let bytes = fetched.bytes;
+        let completed = Completed {
+            partition: id,
+            epoch: partition.epoch,
+            from: offset,
+            next: fetched.next_offset.max(offset),
+            bytes,
+            data: fetched.data,
+        };
+        partition.queue.push_back(Item::Data(completed));
+        partition.queued_bytes += u64::from(bytes);
+        self.queued_bytes += u64::from(bytes);
+        if let Some(node) = self.nodes.get_mut(&live.node) {
+            node.largest_batch = node.largest_batch.max(u64::from(fetched.largest_batch));
+        }
+        self.list(id);
+        self.notice_data(now, id, effects);
+    }
+
+    /// The table of consumer-behaviour, section 4. The position stays where it is unless the policy resets it.
+    fn partition_error(
+        &mut self,
+        now: Instant,
+        id: PartitionId,
+        offset: i64,
+        error_code: i16,
+        effects: &mut Effects<D>,
+    ) {
+        let Some(name) = self.name(id).cloned() else {
+            return;
+        };
+        let reported = |partition| match error_code {
+            code::TOPIC_AUTHORIZATION_FAILED => {
+                PartitionError::TopicAuthorizationFailed { partition }
+            }
+            code::CORRUPT_MESSAGE => PartitionError::CorruptMessage { partition, offset },
+            _ => PartitionError::UnexpectedError {
+                partition,
+                offset,
+                error_code,
+            },
+        };
+        match error_code {
+            code::OFFSET_OUT_OF_RANGE if self.config.reset != ResetPolicy::None => {
+                effects.push(Effect::Troubled {
+                    name,
+                    error_code,
+                    offset,
+                });
+                self.jump_partition(now, id, self.reset_position(), effects);
+                self.notice_change(effects);
+                return;
+            }
+            code::OFFSET_OUT_OF_RANGE => {
+                self.report(
+                    id,
+                    PartitionError::OffsetOutOfRange {
+                        partition: name,
+                        offset,
+                    },
+                );
+                self.back_off(now, id, Pause::Longest);
+            }
+            code::NOT_LEADER_OR_FOLLOWER
+            | code::REPLICA_NOT_AVAILABLE
+            | code::KAFKA_STORAGE_ERROR
+            | code::FENCED_LEADER_EPOCH
+            | code::OFFSET_NOT_AVAILABLE => {
+                effects.push(Effect::RefreshMetadata(name));
+                self.back_off(now, id, Pause::Growing);
+            }
+            code::UNKNOWN_TOPIC_OR_PARTITION
+            | code::UNKNOWN_TOPIC_ID
+            | code::INCONSISTENT_TOPIC_ID => {
+                effects.push(Effect::Troubled {
+                    name: name.clone(),
+                    error_code,
+                    offset,
+                });
+                effects.push(Effect::RefreshMetadata(name));
+                self.back_off(now, id, Pause::Longest);
+            }
+            // the broker has not heard of the leader that metadata named: it will
+            code::UNKNOWN_LEADER_EPOCH => self.back_off(now, id, Pause::Growing),
+            code::UNKNOWN_SERVER_ERROR => {
+                effects.push(Effect::Troubled {
+                    name,
+                    error_code,
+                    offset,
+                });
+                self.back_off(now, id, Pause::Growing);
+            }
+            _ => {
+                self.report(id, reported(name));
+                self.back_off(now, id, Pause::Longest);
+            }
+        }
+        self.notice_data(now, id, effects);
+    }
+
+    /// Memory is short and a partition that could be asked for has nothing buffered: drops the newest data of paused
+    /// partitions, which will be fetched again.
+    pub(super) fn drop_paused_data_for(&mut self, asks: &[Ask]) {
+        let starving = asks.iter().any(|ask| {
+            self.partitions
+                .get(ask.partition)
+                .is_some_and(|partition| !ask.parked && !partition.is_buffered())
+        });
+        if !starving {
+            return;
+        }
+        let fattest = self
+            .partitions
+            .iter()
+            .filter(|(_, partition)| partition.paused && partition.queued_bytes > 0)
+            .max_by_key(|(_, partition)| partition.queued_bytes)
+            .map(|(id, _)| id);
+        let Some(id) = fattest else {
+            return;
+        };
+        let epoch = self.next_epoch();
+        let Some(partition) = self.partitions.get_mut(id) else {
+            return;
+        };
+        let Some(index) = partition
+            .queue
+            .iter()
+            .rposition(|item| matches!(item, Item::Data(_)))
+        else {
+            return;
+        };
+        // nothing may stay behind what is dropped: the position goes back to its beginning
+        let dropped = partition.queue.split_off(index);
+        let Some(Item::Data(completed)) = dropped.front() else {
+            return;
+        };
+        let bytes = u64::from(completed.bytes);
+        partition.position = Position::At(completed.from);
+        partition.blocked = false;
+        partition.queued_bytes -= bytes;
+        self.queued_bytes -= bytes;
+        // what is in flight for it continues what was dropped
+        partition.void_requests(epoch);
+        self.counters.dropped_paused += 1;
+    }
+}

@@ -1,0 +1,181 @@
+//! The invariants that concern the buffer, as predicates. Checked after each event in debug builds, and in every state that
+//! the explorer visits.
+
+use super::{BufferMachine, Position, Readiness};
+use crate::ids::{Lane, PartitionId, TicketId};
+use crate::machine::reserve::Wait;
+use crate::model::Item;
+
+/// A broken invariant: a fault of this crate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// I1: a partition is in custody of a ticket that does not list it, or that is gone.
+    #[error("I1 custody: {partition:?} is held by {ticket:?}, which is not live for its epoch")]
+    Custody {
+        /// Which partition.
+        partition: PartitionId,
+        /// The ticket.
+        ticket: TicketId,
+    },
+    /// I2: a live ticket that its lane does not know, or the reverse.
+    #[error("I2 one per node and lane: {ticket:?}")]
+    Lane {
+        /// The ticket.
+        ticket: TicketId,
+    },
+    /// I6: what is buffered of a partition does not continue without a gap up to its fetch position.
+    #[error("I6 order: {partition:?} has a gap or a repetition at {offset}")]
+    Order {
+        /// Which partition.
+        partition: PartitionId,
+        /// Where.
+        offset: i64,
+    },
+    /// The sums of bytes do not agree with the queues.
+    #[error("bytes queued or leased are not the sum of the partitions'")]
+    Sums,
+}
+
+/// Why a partition has no request in flight (I8). Every partition has one of these at any moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It has one.
+    InFlight,
+    /// The application paused it.
+    Paused,
+    /// Its position is being looked up, or must be set by the application.
+    NoPosition,
+    /// A batch cannot be read; the application must seek.
+    Blocked,
+    /// An error pause is running.
+    Backoff,
+    /// Its read-ahead is at the limit, or another partition's is and the node's lanes are taken.
+    Credit,
+    /// It waits for memory.
+    Budget,
+    /// The node's lanes are busy with others; the next request of lane 1 names it.
+    NextRequest,
+    /// No node is known to lead it, or its node cannot be asked now.
+    NoNode,
+}
+
+impl<D> BufferMachine<D> {
+    /// Why the partition has no request in flight.
+    pub fn reason(&self, id: PartitionId) -> Option<Reason> {
+        let partition = self.partitions.get(id)?;
+        Some(if partition.paused {
+            Reason::Paused
+        } else if partition.blocked {
+            Reason::Blocked
+        } else if partition.backoff_until.is_some() {
+            Reason::Backoff
+        } else if !matches!(partition.position, Position::At(_)) {
+            Reason::NoPosition
+        } else {
+            match partition.readiness(self.credit()) {
+                Readiness::Held(_) => Reason::InFlight,
+                Readiness::AtCredit => Reason::Credit,
+                Readiness::Excluded | Readiness::Ready(_) => self.reason_of_node(id),
+            }
+        })
+    }
+
+    fn reason_of_node(&self, id: PartitionId) -> Reason {
+        let Some(node) = self
+            .partitions
+            .get(id)
+            .and_then(|partition| partition.home)
+            .and_then(|home| self.nodes.get(&home))
+        else {
+            return Reason::NoNode;
+        };
+        if !node
+            .candidates()
+            .iter()
+            .any(|candidate| candidate.partition == id)
+        {
+            return Reason::NoNode;
+        }
+        match (node.wait(Lane::Session), node.ticket(Lane::Session)) {
+            (Some(Wait::Budget), _) => Reason::Budget,
+            (Some(Wait::Credit), _) => Reason::Credit,
+            (Some(Wait::Custody), _) | (_, Some(_)) => Reason::NextRequest,
+            (Some(Wait::Partitions) | None, None) => Reason::NoNode,
+        }
+    }
+
+    /// Checks I1, I2 and I6 as far as the buffer alone can tell.
+    ///
+    /// # Errors
+    /// The first that does not hold.
+    pub fn check_invariants(&self) -> Result<(), Violation> {
+        let (mut queued, mut leased) = (0, 0);
+        for (id, partition) in self.partitions.iter() {
+            if let Some(ticket) = partition.ticket {
+                let live = self.tickets.get(&ticket).is_some_and(|live| {
+                    live.partitions
+                        .iter()
+                        .any(|&(held, epoch)| held == id && epoch == partition.epoch)
+                });
+                if !live {
+                    return Err(Violation::Custody {
+                        partition: id,
+                        ticket,
+                    });
+                }
+            }
+            let mut expected = None;
+            let mut bytes = 0;
+            for item in &partition.queue {
+                let Item::Data(completed) = item else {
+                    continue;
+                };
+                bytes += u64::from(completed.bytes);
+                if completed.epoch < partition.data_epoch
+                    || expected.is_some_and(|offset| offset != completed.from)
+                {
+                    return Err(Violation::Order {
+                        partition: id,
+                        offset: completed.from,
+                    });
+                }
+                expected = Some(completed.next);
+            }
+            if let (Some(end), Position::At(position)) = (expected, partition.position)
+                && end != position
+            {
+                return Err(Violation::Order {
+                    partition: id,
+                    offset: position,
+                });
+            }
+            if bytes != partition.queued_bytes {
+                return Err(Violation::Sums);
+            }
+            queued += partition.queued_bytes;
+            leased += partition.leased_bytes;
+        }
+        if queued != self.queued_bytes || leased != self.leased_bytes {
+            return Err(Violation::Sums);
+        }
+        for (&ticket, live) in &self.tickets {
+            let known = self
+                .nodes
+                .get(&live.node)
+                .is_some_and(|node| node.ticket(live.lane) == Some(ticket));
+            if !known {
+                return Err(Violation::Lane { ticket });
+            }
+        }
+        Ok(())
+    }
+
+    #[cfg(debug_assertions)]
+    pub(super) fn assert_invariants(&self) {
+        if let Err(violation) = self.check_invariants() {
+            debug_assert!(false, "{violation}");
+        }
+    }
+}

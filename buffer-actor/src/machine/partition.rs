@@ -1,0 +1,148 @@
+//! One assigned partition: its custody, its position, what is buffered of it.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use record_batch::TopicPartition;
+
+use crate::ids::{FetchEpoch, NodeId, TicketId};
+use crate::model::{Item, ResetTo};
+
+/// Where the partition is fetched next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Position {
+    /// Being looked up.
+    Wanted(ResetTo),
+    /// There is none, and the reset policy is `none`: the application must seek.
+    Missing,
+    /// The fetch position.
+    At(i64),
+}
+
+/// Whether a request may name the partition now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readiness {
+    /// No request may name it, and its session forgets it.
+    Excluded,
+    /// A request in flight has custody (I1).
+    Held(TicketId),
+    /// Read-ahead is at its limit: to be named again when the application took some.
+    AtCredit,
+    /// At this offset.
+    Ready(i64),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Partition<D> {
+    pub(super) name: TopicPartition,
+    /// Requests of an older epoch are void.
+    pub(super) epoch: FetchEpoch,
+    /// Records of an older epoch are void. A leader move changes only `epoch`: what was read from the old leader stays.
+    pub(super) data_epoch: FetchEpoch,
+    pub(super) position: Position,
+    pub(super) paused: bool,
+    /// Custody, in the current epoch.
+    pub(super) ticket: Option<TicketId>,
+    /// Became fetchable, or gave data on lane 2, and was not asked for since: lane 2 may ask at once.
+    pub(super) eager: bool,
+    /// Was answered with an error: until an answer without one it is asked for on lane 2 alone, where an error at once ends
+    /// nobody's long poll.
+    pub(super) on_trial: bool,
+    /// Not before then.
+    pub(super) backoff_until: Option<Instant>,
+    /// Errors in a row.
+    pub(super) failures: u32,
+    /// What is buffered ends in a batch that cannot be read; nothing behind it is fetched until the application seeks.
+    pub(super) blocked: bool,
+    pub(super) queue: VecDeque<Item<D>>,
+    /// Bytes in `queue`: what read-ahead is measured by.
+    pub(super) queued_bytes: u64,
+    /// Bytes of it that the reader has and did not finish.
+    pub(super) leased_bytes: u64,
+    /// The reader has unread data of it.
+    pub(super) held_by_reader: bool,
+    /// Scratch of one take: the reader said that it still has some.
+    pub(super) still_held: bool,
+    /// In the order of partitions that have something to give.
+    pub(super) listed: bool,
+    /// The node whose candidates name it.
+    pub(super) home: Option<NodeId>,
+    pub(super) high_watermark: i64,
+    pub(super) last_stable_offset: i64,
+    pub(super) log_start_offset: i64,
+    /// When it last gave data, as a count of replies.
+    pub(super) served: u64,
+}
+
+impl<D> Partition<D> {
+    pub(super) fn new(name: TopicPartition, epoch: FetchEpoch, position: Position) -> Self {
+        Self {
+            name,
+            epoch,
+            data_epoch: epoch,
+            position,
+            paused: false,
+            ticket: None,
+            eager: true,
+            on_trial: false,
+            backoff_until: None,
+            failures: 0,
+            blocked: false,
+            queue: VecDeque::new(),
+            queued_bytes: 0,
+            leased_bytes: 0,
+            held_by_reader: false,
+            still_held: false,
+            listed: false,
+            home: None,
+            high_watermark: -1,
+            last_stable_offset: -1,
+            log_start_offset: -1,
+            served: 0,
+        }
+    }
+
+    /// Whether a request may name it, given the bytes of read-ahead that a partition may have.
+    pub(super) const fn readiness(&self, credit: u64) -> Readiness {
+        if self.paused || self.blocked || self.backoff_until.is_some() {
+            return Readiness::Excluded;
+        }
+        let Position::At(offset) = self.position else {
+            return Readiness::Excluded;
+        };
+        if let Some(ticket) = self.ticket {
+            Readiness::Held(ticket)
+        } else if self.queued_bytes >= credit {
+            Readiness::AtCredit
+        } else {
+            Readiness::Ready(offset)
+        }
+    }
+
+    /// Has records that the application was not given, in the buffer or in the reader's lease.
+    pub(super) fn is_buffered(&self) -> bool {
+        self.queued_bytes > 0 || self.leased_bytes > 0
+    }
+
+    /// Requests in flight are void from here on; custody is free for the new epoch.
+    pub(super) fn void_requests(&mut self, epoch: FetchEpoch) {
+        self.epoch = epoch;
+        self.ticket = None;
+        self.eager = true;
+        self.backoff_until = None;
+        self.failures = 0;
+        self.on_trial = false;
+    }
+
+    /// The position jumps: requests in flight and everything buffered or leased are void.
+    pub(super) fn jump(&mut self, epoch: FetchEpoch, position: Position) {
+        self.void_requests(epoch);
+        self.data_epoch = epoch;
+        self.position = position;
+        self.blocked = false;
+        self.queue.clear();
+        self.queued_bytes = 0;
+        self.leased_bytes = 0;
+        self.held_by_reader = false;
+    }
+}

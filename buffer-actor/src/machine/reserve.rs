@@ -1,0 +1,435 @@
+//! Reservations: what a node may be asked for, answered together with custody.
+//!
+//! A reservation that cannot be granted *stands*: whatever could turn the refusal into a grant looks at it again in the same
+//! step (I8), so the planner is not told of refusals and no wake-up can be lost between two actors.
+
+use super::budget::framing;
+use super::{BufferMachine, Effects, Readiness, Ticket};
+use crate::ids::{Lane, NodeId, PartitionId, TicketId};
+use crate::model::{Ask, Candidates, Effect, Grant};
+use crate::policy::Treatment;
+
+/// What the machine knows of one node.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Node {
+    candidates: Candidates,
+    lanes: [LaneBook; 2],
+    /// The largest batch that came from it, bytes.
+    pub(super) largest_batch: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+struct LaneBook {
+    standing: Option<Standing>,
+    ticket: Option<TicketId>,
+    /// Something changed since the standing reservation was last looked at.
+    check: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Standing {
+    /// Order of arrival: waiting nodes are served in it.
+    order: u64,
+    wait: Wait,
+}
+
+/// What a standing reservation waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Wait {
+    /// No partition can be asked for.
+    Partitions,
+    /// A session partition is at its read-ahead credit, and must neither be left out nor be asked for.
+    Credit,
+    /// The other lane holds a session partition whose high watermark is unknown, so it cannot be parked.
+    Custody,
+    /// Memory.
+    Budget,
+}
+
+/// What [`BufferMachine::consider`] found.
+enum Verdict {
+    Wait(Wait),
+    Ask { asks: Vec<Ask>, long_poll: bool },
+}
+
+impl Node {
+    fn new(candidates: Candidates) -> Self {
+        Self {
+            candidates,
+            lanes: [LaneBook::default(), LaneBook::default()],
+            largest_batch: 0,
+        }
+    }
+
+    fn lane(&mut self, lane: Lane) -> &mut LaneBook {
+        &mut self.lanes[lane as usize]
+    }
+
+    pub(super) const fn ticket(&self, lane: Lane) -> Option<TicketId> {
+        self.lanes[lane as usize].ticket
+    }
+
+    pub(super) fn wait(&self, lane: Lane) -> Option<Wait> {
+        let book = &self.lanes[lane as usize];
+        book.standing.as_ref().map(|standing| standing.wait)
+    }
+
+    pub(super) fn candidates(&self) -> &Candidates {
+        &self.candidates
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.lanes
+            .iter()
+            .any(|lane| lane.ticket.is_some() || lane.standing.is_some())
+    }
+
+    fn check(&mut self) {
+        for lane in &mut self.lanes {
+            lane.check = true;
+        }
+    }
+}
+
+impl<D> BufferMachine<D> {
+    /// The planner offers an idle lane of a node and says which partitions the node leads. Replaces a reservation that stands
+    /// for this lane. Answered by [`Effect::Granted`], now or when something can be granted.
+    pub fn reserve(
+        &mut self,
+        node: NodeId,
+        lane: Lane,
+        candidates: Candidates,
+        effects: &mut Effects<D>,
+    ) {
+        self.set_candidates(node, candidates);
+        self.last_ticket += 1;
+        let order = self.last_ticket;
+        let Some(entry) = self.nodes.get_mut(&node) else {
+            return;
+        };
+        let book = entry.lane(lane);
+        let order = book
+            .standing
+            .as_ref()
+            .map_or(order, |standing| standing.order);
+        book.standing = Some(Standing {
+            order,
+            wait: Wait::Partitions,
+        });
+        book.check = true;
+        self.settle(effects);
+    }
+
+    /// The planner takes its offer back: the lane is not idle any more.
+    pub fn withdraw(&mut self, node: NodeId, lane: Lane, effects: &mut Effects<D>) {
+        if let Some(entry) = self.nodes.get_mut(&node) {
+            entry.lane(lane).standing = None;
+            entry.check();
+        }
+        self.settle(effects);
+    }
+
+    fn set_candidates(&mut self, node: NodeId, candidates: Candidates) {
+        let entry = self
+            .nodes
+            .entry(node)
+            .or_insert_with(|| Node::new(Candidates::default()));
+        if std::sync::Arc::ptr_eq(&entry.candidates, &candidates) {
+            return;
+        }
+        for candidate in candidates.iter() {
+            if let Some(partition) = self.partitions.get_mut(candidate.partition) {
+                partition.home = Some(node);
+            }
+        }
+        entry.candidates = candidates;
+        entry.check();
+    }
+
+    /// Something about a partition changed that may turn a refusal into a grant.
+    pub(super) fn check_partition(&mut self, id: PartitionId) {
+        if let Some(home) = self.partitions.get(id).and_then(|partition| partition.home) {
+            self.check_node(home);
+        }
+    }
+
+    pub(super) fn check_node(&mut self, node: NodeId) {
+        if let Some(entry) = self.nodes.get_mut(&node) {
+            entry.check();
+        }
+    }
+
+    /// Looks again at whatever could be granted now. The last step of every event.
+    pub(super) fn settle(&mut self, effects: &mut Effects<D>) {
+        self.serve_waiting_replies(effects);
+        for lane in Lane::ALL {
+            self.settle_lane(lane, effects);
+        }
+        #[cfg(debug_assertions)]
+        self.assert_invariants();
+    }
+
+    fn settle_lane(&mut self, lane: Lane, effects: &mut Effects<D>) {
+        let mut due: Vec<(u64, NodeId)> = Vec::new();
+        for (&id, node) in &mut self.nodes {
+            let book = node.lane(lane);
+            let Some(standing) = &book.standing else {
+                continue;
+            };
+            if book.ticket.is_none() && (book.check || standing.wait == Wait::Budget) {
+                due.push((standing.order, id));
+            }
+        }
+        due.sort_unstable();
+        // A reply that waits for memory comes before any new request, and the first node that waits for memory before the
+        // others: else small requests would starve large ones.
+        let mut scarce = !self.memory_queue.is_empty();
+        for (_, id) in due {
+            match self.consider(id, lane) {
+                Verdict::Wait(wait) => self.wait(id, lane, wait),
+                Verdict::Ask { asks, long_poll } => {
+                    let size = if scarce {
+                        None
+                    } else {
+                        self.size_request(id, lane, asks.len())
+                    };
+                    if let Some(size) = size {
+                        self.grant(id, lane, asks, long_poll, size, effects);
+                    } else {
+                        scarce = true;
+                        self.drop_paused_data_for(&asks);
+                        self.wait(id, lane, Wait::Budget);
+                    }
+                }
+            }
+        }
+    }
+
+    fn wait(&mut self, id: NodeId, lane: Lane, wait: Wait) {
+        let Some(node) = self.nodes.get_mut(&id) else {
+            return;
+        };
+        let book = node.lane(lane);
+        book.check = false;
+        if let Some(standing) = &mut book.standing {
+            standing.wait = wait;
+        }
+        // whether lane 2 stands in for lane 1 depends on what lane 1 waits for
+        if lane == Lane::Session {
+            node.lane(Lane::Quick).check = true;
+        }
+    }
+
+    /// What the lane may ask for, memory aside.
+    fn consider(&self, id: NodeId, lane: Lane) -> Verdict {
+        let Some(node) = self.nodes.get(&id) else {
+            return Verdict::Wait(Wait::Partitions);
+        };
+        match lane {
+            Lane::Session => self.consider_session(node),
+            Lane::Quick => self.consider_quick(node),
+        }
+    }
+
+    /// Lane 1 names *every* partition that its session should hold, since one that is left out is fetched again at the offset
+    /// last sent for it (measured on 4.4). So it asks for each at a valid offset, or parks it, or does not ask at all (I5).
+    fn consider_session(&self, node: &Node) -> Verdict {
+        let policy = self.config.policy;
+        let any_buffered = self.queued_bytes > 0 || self.leased_bytes > 0;
+        let quick = node.ticket(Lane::Quick);
+        let mut asks = Vec::with_capacity(node.candidates.len());
+        let mut real = 0;
+        for candidate in node.candidates.iter() {
+            let Some(partition) = self.partitions.get(candidate.partition) else {
+                continue;
+            };
+            if partition.on_trial && policy.uses_quick_lane() {
+                continue;
+            }
+            let mut ask = Ask {
+                partition: candidate.partition,
+                epoch: partition.epoch,
+                offset: 0,
+                leader_epoch: candidate.leader_epoch,
+                max_bytes: self.partition_limit(),
+                parked: false,
+                served: partition.served,
+            };
+            match partition.readiness(self.credit()) {
+                Readiness::Excluded => {}
+                Readiness::AtCredit => return Verdict::Wait(Wait::Credit),
+                Readiness::Held(ticket) if Some(ticket) == quick => {
+                    if partition.high_watermark < 0 {
+                        return Verdict::Wait(Wait::Custody);
+                    }
+                    ask.offset = partition.high_watermark;
+                    ask.max_bytes = 0;
+                    ask.parked = true;
+                    asks.push(ask);
+                }
+                // in flight at a node that does not lead it any more, as the planner will hear
+                Readiness::Held(_) => {}
+                Readiness::Ready(offset) => {
+                    match policy.treat(partition.is_buffered(), any_buffered) {
+                        Treatment::HoldNode => return Verdict::Wait(Wait::Credit),
+                        Treatment::LeaveOut => continue,
+                        Treatment::AskOneByte => ask.max_bytes = 1,
+                        Treatment::Ask => {}
+                    }
+                    ask.offset = offset;
+                    asks.push(ask);
+                    real += 1;
+                }
+            }
+        }
+        if real == 0 {
+            Verdict::Wait(Wait::Partitions)
+        } else {
+            Verdict::Ask {
+                asks,
+                long_poll: true,
+            }
+        }
+    }
+
+    /// Lane 2 asks at once for what became fetchable while lane 1 is busy, once per event, and for partitions on trial after
+    /// an error. While lane 1 rests since a hot partition is at its credit, lane 2 asks for the node's other partitions with
+    /// the ordinary long poll.
+    fn consider_quick(&self, node: &Node) -> Verdict {
+        let lane_1_rests = node.wait(Lane::Session) == Some(Wait::Credit);
+        let lane_1_busy = node.ticket(Lane::Session).is_some();
+        let mut asks = Vec::new();
+        for candidate in node.candidates.iter() {
+            let Some(partition) = self.partitions.get(candidate.partition) else {
+                continue;
+            };
+            let wanted = if partition.on_trial {
+                partition.eager
+            } else {
+                lane_1_rests || (lane_1_busy && partition.eager)
+            };
+            if !wanted {
+                continue;
+            }
+            if let Readiness::Ready(offset) = partition.readiness(self.credit()) {
+                asks.push(Ask {
+                    partition: candidate.partition,
+                    epoch: partition.epoch,
+                    offset,
+                    leader_epoch: candidate.leader_epoch,
+                    max_bytes: self.partition_limit(),
+                    parked: false,
+                    served: partition.served,
+                });
+            }
+        }
+        // a partition in error answers at once and would end the long poll of the others
+        let on_trial = |ask: &Ask| {
+            self.partitions
+                .get(ask.partition)
+                .is_some_and(|partition| partition.on_trial)
+        };
+        let long_poll = lane_1_rests && !asks.iter().any(on_trial);
+        if asks.is_empty() {
+            Verdict::Wait(Wait::Partitions)
+        } else {
+            Verdict::Ask { asks, long_poll }
+        }
+    }
+
+    /// How many bytes the request may ask for, if there is memory.
+    fn size_request(&self, id: NodeId, lane: Lane, partitions: usize) -> Option<u64> {
+        let node = self.nodes.get(&id)?;
+        let in_use = self.nodes.values().filter(|node| node.is_in_use()).count();
+        let wish = self.budget.wish(
+            in_use,
+            partitions,
+            self.config.fetch_max_bytes,
+            self.config.max_partition_fetch_bytes,
+            node.largest_batch
+                .max(u64::from(self.config.fetch_min_bytes)),
+        );
+        let free = self.budget.free().saturating_sub(framing(partitions));
+        let was_held_back = node.wait(lane) == Some(Wait::Budget);
+        // asked again at the first free byte, it would get a sliver
+        let enough = if was_held_back {
+            wish.least.max(wish.most / 4)
+        } else {
+            wish.least
+        };
+        if free >= enough {
+            return Some(free.min(wish.most));
+        }
+        // What the application keeps after its lease never stops the last request of a node.
+        let drained = self.queued_bytes == 0 && self.leased_bytes == 0;
+        let idle = Lane::ALL.iter().all(|&lane| node.ticket(lane).is_none());
+        (drained && idle).then_some(wish.floor)
+    }
+
+    fn grant(
+        &mut self,
+        id: NodeId,
+        lane: Lane,
+        asks: Vec<Ask>,
+        long_poll: bool,
+        size: u64,
+        effects: &mut Effects<D>,
+    ) {
+        self.last_ticket += 1;
+        let ticket = TicketId(self.last_ticket);
+        let mut partitions = Vec::with_capacity(asks.len());
+        for ask in asks.iter().filter(|ask| !ask.parked) {
+            if let Some(partition) = self.partitions.get_mut(ask.partition) {
+                partition.ticket = Some(ticket);
+                partition.eager = false;
+                partitions.push((ask.partition, ask.epoch));
+            }
+        }
+        let reserved = size + framing(asks.len());
+        self.budget.reserve(reserved);
+        let max_bytes = u32::try_from(size).unwrap_or(u32::MAX);
+        self.tickets.insert(
+            ticket,
+            Ticket {
+                node: id,
+                lane,
+                reserved,
+                partitions,
+                max_bytes,
+            },
+        );
+        if let Some(node) = self.nodes.get_mut(&id) {
+            let book = node.lane(lane);
+            book.standing = None;
+            book.check = false;
+            book.ticket = Some(ticket);
+            if lane == Lane::Session {
+                node.lane(Lane::Quick).check = true;
+            }
+        }
+        effects.push(Effect::Granted(Grant {
+            ticket,
+            node: id,
+            lane,
+            long_poll,
+            max_bytes,
+            reserved,
+            asks,
+        }));
+    }
+
+    /// The lane's request came back in whatever way.
+    pub(super) fn free_lane(&mut self, ticket: TicketId, node: NodeId, lane: Lane) {
+        if let Some(entry) = self.nodes.get_mut(&node) {
+            let book = entry.lane(lane);
+            if book.ticket == Some(ticket) {
+                book.ticket = None;
+            }
+            entry.check();
+        }
+    }
+
+    fn partition_limit(&self) -> i32 {
+        i32::try_from(self.config.max_partition_fetch_bytes).unwrap_or(i32::MAX)
+    }
+}

@@ -1,0 +1,213 @@
+//! The reader's side: parked takes, leases, and the word that tells the reader to look again.
+
+use std::time::{Duration, Instant};
+
+use super::{BufferMachine, Effects};
+use crate::ids::{PartitionId, TakeId};
+use crate::model::{Completed, Effect, Item, Lease, TakeRequest};
+
+/// News for the reader of partitions that it does not hold interrupt it no more often than this.
+const NEWS_INTERVAL: Duration = Duration::from_millis(1);
+
+/// What the machine knows of the one who reads.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(super) struct Reader {
+    parked: Option<Parked>,
+    /// Partitions of which the reader has unread data.
+    holding: Vec<PartitionId>,
+    /// The reader was told to look again and did not yet: telling it once more changes nothing.
+    told: bool,
+    /// When it was last told of news.
+    last_news: Option<Instant>,
+    /// When to tell it of news that came too soon after the last.
+    news_due: Option<Instant>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Parked {
+    id: TakeId,
+    until: Instant,
+}
+
+impl Reader {
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let parked = self.parked.as_ref().map(|parked| parked.until);
+        parked.into_iter().chain(self.news_due).min()
+    }
+
+    pub(super) const fn is_waiting(&self) -> bool {
+        self.parked.is_some()
+    }
+
+    pub(super) fn forget(&mut self, id: PartitionId) {
+        self.holding.retain(|&held| held != id);
+    }
+}
+
+impl<D> BufferMachine<D> {
+    /// The application wants records. Answered at once with what is there, or when something comes, or empty at its deadline.
+    /// A second request of the reader replaces the first, whose answer is empty.
+    pub fn take(&mut self, now: Instant, request: TakeRequest<D>, effects: &mut Effects<D>) {
+        if let Some(parked) = self.reader.parked.take() {
+            effects.push(Effect::Answer(parked.id, Lease { items: Vec::new() }));
+        }
+        self.reader.told = false;
+        self.reader.news_due = None;
+        self.end_leases(&request.holding);
+        for completed in request.returned {
+            self.give_back(completed);
+        }
+        let items = self.lease();
+        match request.until {
+            Some(until) if items.is_empty() && until > now => {
+                self.reader.parked = Some(Parked {
+                    id: request.id,
+                    until,
+                });
+            }
+            _ => effects.push(Effect::Answer(request.id, Lease { items })),
+        }
+        self.settle(effects);
+    }
+
+    /// The reader went away: what it was leased is free, nobody waits.
+    pub fn reader_gone(&mut self, effects: &mut Effects<D>) {
+        self.reader.parked = None;
+        self.end_leases(&[]);
+        self.settle(effects);
+    }
+
+    fn end_leases(&mut self, still_held: &[PartitionId]) {
+        for &id in still_held {
+            if let Some(partition) = self.partitions.get_mut(id) {
+                partition.still_held = true;
+            }
+        }
+        let mut held = std::mem::take(&mut self.reader.holding);
+        held.retain(|&id| {
+            let Some(partition) = self.partitions.get_mut(id) else {
+                return false;
+            };
+            if std::mem::take(&mut partition.still_held) {
+                return true;
+            }
+            partition.held_by_reader = false;
+            self.leased_bytes -= std::mem::take(&mut partition.leased_bytes);
+            self.check_partition(id);
+            false
+        });
+        self.reader.holding = held;
+    }
+
+    /// Unread data of a paused partition goes back to the front, if it still counts.
+    fn give_back(&mut self, completed: Completed<D>) {
+        let id = completed.partition;
+        let Some(partition) = self.partitions.get_mut(id) else {
+            return;
+        };
+        if completed.epoch < partition.data_epoch || partition.blocked {
+            return;
+        }
+        let bytes = u64::from(completed.bytes);
+        partition.queue.push_front(Item::Data(completed));
+        partition.queued_bytes += bytes;
+        self.queued_bytes += bytes;
+        self.list(id);
+        self.check_partition(id);
+    }
+
+    /// Takes the first item of each partition that may give one, the partition served longest ago first.
+    fn lease(&mut self) -> Vec<Item<D>> {
+        let mut items = Vec::new();
+        let credit = self.credit();
+        for _ in 0..self.ready.len() {
+            let Some(id) = self.ready.pop_front() else {
+                break;
+            };
+            let Some(partition) = self.partitions.get_mut(id) else {
+                continue;
+            };
+            if partition.paused || partition.held_by_reader {
+                self.ready.push_back(id);
+                continue;
+            }
+            let Some(item) = partition.queue.pop_front() else {
+                partition.listed = false;
+                continue;
+            };
+            let was_at_credit = partition.queued_bytes >= credit;
+            let bytes = super::completed_bytes(&item);
+            partition.queued_bytes -= bytes;
+            partition.leased_bytes += bytes;
+            partition.listed = !partition.queue.is_empty();
+            let crossed = was_at_credit && partition.queued_bytes < credit;
+            if partition.listed {
+                self.ready.push_back(id);
+            }
+            self.queued_bytes -= bytes;
+            self.leased_bytes += bytes;
+            if let Item::Data(_) = &item {
+                partition.held_by_reader = true;
+                self.reader.holding.push(id);
+            }
+            items.push(item);
+            if crossed {
+                self.check_partition(id);
+            }
+        }
+        items
+    }
+
+    /// Something came for `id`: answers the reader that waits, or tells one that reads something else to look again.
+    pub(super) fn notice_data(&mut self, now: Instant, id: PartitionId, effects: &mut Effects<D>) {
+        let Some(partition) = self.partitions.get(id) else {
+            return;
+        };
+        if partition.paused || !partition.listed {
+            return;
+        }
+        if self.reader.is_waiting() {
+            self.answer_reader(effects);
+        } else if !partition.held_by_reader && !self.reader.told {
+            match self.reader.last_news {
+                Some(last) if now < last + NEWS_INTERVAL => {
+                    self.reader.news_due = Some(last + NEWS_INTERVAL);
+                }
+                _ => {
+                    self.reader.last_news = Some(now);
+                    self.notice_change(effects);
+                }
+            }
+        }
+    }
+
+    /// The reader must look before it gives out another record.
+    pub(super) fn notice_change(&mut self, effects: &mut Effects<D>) {
+        if self.reader.is_waiting() {
+            self.answer_reader(effects);
+        } else if !self.reader.told {
+            self.reader.told = true;
+            self.reader.news_due = None;
+            effects.push(Effect::Changed);
+        }
+    }
+
+    fn answer_reader(&mut self, effects: &mut Effects<D>) {
+        let items = self.lease();
+        if !items.is_empty()
+            && let Some(parked) = self.reader.parked.take()
+        {
+            effects.push(Effect::Answer(parked.id, Lease { items }));
+        }
+    }
+
+    pub(super) fn reader_timeout(&mut self, now: Instant, effects: &mut Effects<D>) {
+        if let Some(parked) = self.reader.parked.take_if(|parked| parked.until <= now) {
+            effects.push(Effect::Answer(parked.id, Lease { items: Vec::new() }));
+        }
+        if self.reader.news_due.take_if(|due| *due <= now).is_some() {
+            self.reader.last_news = Some(now);
+            self.notice_change(effects);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Memory: reservations, replies larger than theirs, paused data that gives way (design section 5).
+
+use super::*;
+
+fn small(memory: u64) -> BufferConfig {
+    BufferConfig {
+        buffer_memory: memory,
+        ..config()
+    }
+}
+
+#[test]
+fn b036_a_full_buffer_holds_the_node_back_until_a_quarter_of_its_share_is_free() {
+    // share = 4 MiB; two partitions, so that a request wants 2 MiB
+    let mut world = World::new(small(8 << 20), 2);
+    let mut held = 0;
+    let kept = u64::from(6 * MIB);
+    world.machine.charge(kept);
+    let first = world.reserve(Lane::Session).unwrap();
+    assert!(first.max_bytes >= MIB && first.max_bytes < 2 * MIB);
+    for ask in &first.asks {
+        held += u64::from(ask.max_bytes.unsigned_abs());
+    }
+    let received = u64::from(first.max_bytes);
+    world.done(&first, vec![data(&first.asks[0], 10, first.max_bytes)]);
+    assert_eq!(held, u64::from(2 * MIB));
+    assert_eq!(world.reserve(Lane::Session), None);
+    assert_eq!(world.machine.reason(world.ids[1]), Some(Reason::Budget));
+    assert_eq!(
+        grants(world.release(1000)),
+        [],
+        "a sliver is not worth a request"
+    );
+    assert_eq!(grants(world.release(received)).len(), 1);
+    assert!(world.machine.memory_used() <= 8 << 20);
+}
+
+#[test]
+fn a_reply_larger_than_reserved_waits_for_the_difference() {
+    let mut world = World::new(small(8 << 20), 1);
+    let first = world.reserve(Lane::Session).unwrap();
+    let ticket = first.ticket;
+    let effects = world.run(|machine, now, effects| {
+        machine.need_more(now, ticket, 5 << 20, effects);
+    });
+    assert_eq!(effects, [Effect::ReadReply(ticket)], "there is room");
+
+    let mut world = World::new(small(1 << 20), 1);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.done(&first, vec![data(&first.asks[0], 10, 1000)]);
+    let second = world.reserve(Lane::Session).unwrap();
+    let ticket = second.ticket;
+    let effects = world.run(|machine, now, effects| {
+        machine.need_more(now, ticket, 8 << 20, effects);
+    });
+    assert_eq!(effects, [], "records are buffered");
+    let effects = world.request(Vec::new(), Vec::new(), None);
+    assert!(
+        !effects.contains(&Effect::ReadReply(ticket)),
+        "they are leased"
+    );
+    let effects = world.request(Vec::new(), Vec::new(), None);
+    assert!(
+        effects.contains(&Effect::ReadReply(ticket)),
+        "drained: the head may overdraw"
+    );
+    assert_eq!(world.machine.counters().overdrawn_replies, 1);
+}
+
+#[test]
+fn two_nodes_whose_replies_are_both_too_large_go_one_after_the_other() {
+    let mut world = World::new(small(1 << 20), 2);
+    let (a, b) = (world.ids[0], world.ids[1]);
+    let mut tickets = Vec::new();
+    for (node, partition) in [(NodeId(1), a), (NodeId(2), b)] {
+        let candidates = [Candidate {
+            partition,
+            leader_epoch: 0,
+        }]
+        .into();
+        let effects = world.run(|machine, _, effects| {
+            machine.reserve(node, Lane::Session, candidates, effects);
+        });
+        tickets.push(grant(effects).unwrap());
+    }
+    let (first, second) = (tickets[0].ticket, tickets[1].ticket);
+    let effects = world.run(|machine, now, effects| {
+        machine.need_more(now, first, 8 << 20, effects);
+        machine.need_more(now, second, 8 << 20, effects);
+    });
+    assert_eq!(effects, [Effect::ReadReply(first)]);
+    let effects = world.done(&tickets[0], vec![data(&tickets[0].asks[0], 1, 8 * MIB)]);
+    assert!(!effects.contains(&Effect::ReadReply(second)));
+    world.take();
+    world.take();
+    let effects = world.release(8 << 20);
+    assert!(effects.is_empty() || effects.contains(&Effect::ReadReply(second)));
+    assert_eq!(world.machine.counters().overdrawn_replies, 2);
+}
+
+#[test]
+fn a_reply_that_waited_half_the_request_timeout_is_thrown_away() {
+    let mut world = World::new(small(1 << 20), 1);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.done(&first, vec![data(&first.asks[0], 10, 1000)]);
+    let second = world.reserve(Lane::Session).unwrap();
+    let ticket = second.ticket;
+    world.run(|machine, now, effects| machine.need_more(now, ticket, 8 << 20, effects));
+    let effects = world.wait_for_deadline(Duration::from_secs(15));
+    assert_eq!(effects, [Effect::DiscardReply(ticket)]);
+    world.run(|machine, now, effects| {
+        machine.done(now, ticket, Outcome::Discarded, 0, effects);
+    });
+    assert_eq!(world.machine.counters().discarded_replies, 1);
+    let again = world.reserve(Lane::Session).unwrap();
+    assert_eq!(offsets(&again), [(10, false)], "the position did not move");
+}
+
+#[test]
+fn no_new_request_leaves_while_a_reply_waits_for_memory() {
+    let mut world = World::new(small(4 << 20), 2);
+    let (a, b) = (world.ids[0], world.ids[1]);
+    let list = |partition| -> crate::Candidates {
+        [Candidate {
+            partition,
+            leader_epoch: 0,
+        }]
+        .into()
+    };
+    let effects = world.run(|machine, _, effects| {
+        machine.reserve(NodeId(1), Lane::Session, list(a), effects);
+    });
+    let first = grant(effects).unwrap();
+    world.done(&first, vec![data(&first.asks[0], 10, 1000)]);
+    let effects = world.run(|machine, _, effects| {
+        machine.reserve(NodeId(1), Lane::Session, list(a), effects);
+    });
+    let waits = grant(effects).unwrap().ticket;
+    world.run(|machine, now, effects| machine.need_more(now, waits, 8 << 20, effects));
+    let effects = world.run(|machine, _, effects| {
+        machine.reserve(NodeId(2), Lane::Session, list(b), effects);
+    });
+    assert_eq!(
+        grants(effects),
+        [],
+        "it would keep the head from ever being drained for"
+    );
+}
+
+#[test]
+fn what_the_application_keeps_never_stops_the_last_request_of_a_node() {
+    let mut world = World::new(small(1 << 20), 1);
+    world.machine.charge(10 << 20);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.done(&first, vec![data(&first.asks[0], 10, 1000)]);
+    assert_eq!(
+        world.reserve(Lane::Session),
+        None,
+        "now something is buffered"
+    );
+    world.take();
+    assert_eq!(grants(world.request(Vec::new(), Vec::new(), None)).len(), 1);
+}
+
+#[test]
+fn paused_data_gives_way_when_another_partition_starves() {
+    let mut world = World::new(small(8 << 20), 2);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.done(&first, vec![data(&first.asks[0], 10, MIB)]);
+    let second = world.reserve(Lane::Session).unwrap();
+    world.done(&second, vec![data(&second.asks[0], 10, MIB)]);
+    world.machine.charge(6 << 20);
+    let effects = world.run(|machine, _, effects| {
+        machine.pause([&tp(0)], true, effects).unwrap();
+    });
+    assert_eq!(grants(effects), []);
+    assert_eq!(world.reserve(Lane::Session), None);
+    assert!(world.machine.counters().dropped_paused >= 1);
+    // its bytes come back when the buffer is gone, and the other is asked for
+    let granted = grant(world.release(u64::from(2 * MIB))).unwrap();
+    assert_eq!(offsets(&granted), [(0, false)]);
+    world.run(|machine, _, effects| machine.pause([&tp(0)], false, effects).unwrap());
+    let mut read = world.take();
+    read.extend(world.take());
+    let spans = spans(&world, &read);
+    assert!(
+        spans.is_empty() || spans == [(0, 0, 10)],
+        "dropped from the tail: {spans:?}"
+    );
+}
+
+#[test]
+fn bytes_come_back_whole_after_every_way_in_which_a_request_ends() {
+    let mut world = World::new(config(), 2);
+    let first = world.reserve(Lane::Session).unwrap();
+    assert_eq!(world.machine.memory_used(), first.reserved);
+    world.fail(&first);
+    assert_eq!(world.machine.memory_used(), 0);
+    let second = world.reserve(Lane::Session).unwrap();
+    world.done(&second, vec![data(&second.asks[0], 3, 300)]);
+    assert_eq!(world.machine.memory_used(), 300);
+    world.take();
+    world.release(300);
+    assert_eq!(world.machine.memory_used(), 0);
+}

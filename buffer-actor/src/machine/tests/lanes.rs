@@ -1,0 +1,197 @@
+//! Which lane asks for what, and when (design section 3, "Lanes").
+
+use super::*;
+
+/// Fills partition 0 to its credit (2 MiB) in two replies, with partition 1 quiet. Returns with lane 1's reservation standing.
+fn hot_at_credit(world: &mut World) {
+    let first = world.reserve(Lane::Session).unwrap();
+    world.done(
+        &first,
+        vec![data(&first.asks[0], 10, MIB), data(&first.asks[1], 0, 0)],
+    );
+    let second = world.reserve(Lane::Session).unwrap();
+    assert_eq!(offsets(&second), [(10, false), (0, false)]);
+    world.done(&second, vec![data(&second.asks[0], 10, MIB)]);
+    assert_eq!(world.reserve(Lane::Session), None);
+}
+
+#[test]
+fn while_a_hot_partition_is_at_its_credit_lane_2_polls_for_the_others() {
+    let mut world = World::new(config(), 2);
+    hot_at_credit(&mut world);
+    let quiet = world.reserve(Lane::Quick).unwrap();
+    assert!(quiet.long_poll);
+    assert_eq!(offsets(&quiet), [(0, false)]);
+    assert_eq!(world.machine.reason(world.ids[0]), Some(Reason::Credit));
+    assert_eq!(world.machine.reason(world.ids[1]), Some(Reason::InFlight));
+
+    // the application takes some: lane 1 goes on with the hot one and parks the quiet one at its high watermark
+    let effects = world.request(Vec::new(), Vec::new(), None);
+    let resumed = grant(effects).unwrap();
+    assert_eq!(resumed.lane, Lane::Session);
+    assert_eq!(offsets(&resumed), [(20, false), (0, true)]);
+    assert_eq!(resumed.asks[1].max_bytes, 0);
+
+    // what a reply says of a parked partition is nobody's
+    let stray = data(&resumed.asks[1], 5, 50);
+    world.done(&resumed, vec![stray]);
+    assert_eq!(world.machine.reason(world.ids[1]), Some(Reason::InFlight));
+}
+
+#[test]
+fn lane_1_never_leaves_a_partition_at_its_credit_out() {
+    let mut world = World::new(config(), 2);
+    hot_at_credit(&mut world);
+    // without lane 2 nothing is asked: left out, the hot partition would be fetched again from its old offset (I5)
+    assert_eq!(world.machine.reason(world.ids[1]), Some(Reason::Credit));
+}
+
+#[test]
+fn a_pause_of_the_partition_at_its_credit_lets_its_node_go_on() {
+    let mut world = World::new(config(), 2);
+    hot_at_credit(&mut world);
+    let effects = world.run(|machine, _, effects| {
+        machine.pause([&tp(0)], true, effects).unwrap();
+    });
+    let granted = grant(effects).unwrap();
+    assert_eq!(granted.lane, Lane::Session);
+    assert_eq!(offsets(&granted), [(0, false)]);
+}
+
+#[test]
+fn b178_paused_nothing_is_asked_resumed_once() {
+    let mut world = World::new(config(), 1);
+    world.run(|machine, _, effects| machine.pause([&tp(0)], true, effects).unwrap());
+    assert_eq!(world.reserve(Lane::Session), None);
+    let effects = world.run(|machine, _, effects| {
+        machine.pause([&tp(0)], false, effects).unwrap();
+    });
+    assert_eq!(grants(effects).len(), 1);
+}
+
+#[test]
+fn f028_b181_resuming_what_is_not_paused_does_nothing() {
+    let mut world = World::new(config(), 1);
+    let first = world.reserve(Lane::Session).unwrap();
+    let effects = world.run(|machine, _, effects| {
+        machine.pause([&tp(0)], false, effects).unwrap();
+    });
+    assert_eq!(effects, []);
+    world.done(&first, vec![data(&first.asks[0], 3, 3)]);
+    let items = world.take();
+    assert_eq!(spans(&world, &items), [(0, 0, 3)]);
+}
+
+#[test]
+fn what_becomes_fetchable_during_a_long_poll_goes_out_on_lane_2_once() {
+    let mut world = World::new(config(), 2);
+    world.run(|machine, _, effects| machine.pause([&tp(1)], true, effects).unwrap());
+    let first = world.reserve(Lane::Session).unwrap();
+    assert_eq!(world.reserve(Lane::Quick), None);
+    let effects = world.run(|machine, _, effects| {
+        machine.pause([&tp(1)], false, effects).unwrap();
+    });
+    let quick = grant(effects).unwrap();
+    assert_eq!((quick.lane, quick.long_poll), (Lane::Quick, false));
+    // an empty answer: it waits for lane 1, which takes it into the session
+    world.done(&quick, vec![data(&quick.asks[0], 0, 0)]);
+    assert_eq!(world.reserve(Lane::Quick), None);
+    assert_eq!(
+        world.machine.reason(world.ids[1]),
+        Some(Reason::NextRequest)
+    );
+    world.done(&first, Vec::new());
+    let second = world.reserve(Lane::Session).unwrap();
+    assert_eq!(second.asks.len(), 2);
+}
+
+#[test]
+fn what_gave_data_on_lane_2_is_asked_for_again_there() {
+    let mut world = World::new(config(), 1);
+    world.reserve(Lane::Session).unwrap();
+    world.reserve(Lane::Quick);
+    let sought = world.run(|machine, now, effects| {
+        machine.seek(now, &tp(0), 50, effects).unwrap();
+    });
+    let quick = grant(sought).unwrap();
+    world.done(&quick, vec![data(&quick.asks[0], 10, 100)]);
+    let again = world.reserve(Lane::Quick).unwrap();
+    assert_eq!(offsets(&again), [(60, false)]);
+}
+
+#[test]
+fn lane_1_waits_for_lane_2_rather_than_park_at_an_unknown_watermark() {
+    let mut world = World::new(config(), 2);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.reserve(Lane::Quick);
+    let sought = world.run(|machine, now, effects| {
+        machine.seek(now, &tp(0), 50, effects).unwrap();
+    });
+    let quick = grant(sought).unwrap();
+    world.done(&first, Vec::new());
+    assert_eq!(world.reserve(Lane::Session), None);
+    let granted = grant(world.done(&quick, vec![data(&quick.asks[0], 0, 0)])).unwrap();
+    assert_eq!(granted.lane, Lane::Session);
+    assert_eq!(offsets(&granted), [(50, false), (0, false)]);
+}
+
+#[test]
+fn lane_2_is_not_used_while_lane_1_can_take_everything() {
+    let mut world = World::new(config(), 1);
+    assert_eq!(world.reserve(Lane::Quick), None);
+    assert!(world.reserve(Lane::Session).is_some());
+}
+
+#[test]
+fn i2_a_lane_gets_no_second_request_while_one_is_out() {
+    let mut world = World::new(config(), 1);
+    let first = world.reserve(Lane::Session).unwrap();
+    assert_eq!(world.reserve(Lane::Session), None);
+    assert!(grant(world.done(&first, Vec::new())).is_some());
+}
+
+#[test]
+fn a_withdrawn_offer_is_not_taken() {
+    let mut world = World::empty(config());
+    assert_eq!(world.reserve(Lane::Session), None);
+    world.assign(1);
+    world.run(|machine, _, effects| machine.withdraw(NODE, Lane::Session, effects));
+    let effects = world.run(|machine, now, effects| {
+        machine.seek(now, &tp(0), 1, effects).unwrap();
+    });
+    assert_eq!(grants(effects), []);
+}
+
+#[test]
+fn the_variants_treat_buffered_partitions_as_kafka_17182_weighed_them() {
+    // policy, then what lane 1 asks for when partition 0 is buffered: (offset, max bytes) or nothing
+    let table: [(Policy, &[(i64, i32)]); 5] = [
+        (Policy::ReadAhead, &[(10, 1 << 20), (0, 1 << 20)]),
+        (Policy::OmitBuffered, &[(0, 1 << 20)]),
+        (Policy::StopWhileBuffered, &[]),
+        (Policy::MaxBytesOne, &[(10, 1), (0, 1 << 20)]),
+        (Policy::SkipNode, &[]),
+    ];
+    for (policy, expected) in table {
+        let mut world = World::new(BufferConfig { policy, ..config() }, 2);
+        let first = world.reserve(Lane::Session).unwrap();
+        world.done(
+            &first,
+            vec![data(&first.asks[0], 10, 100), data(&first.asks[1], 0, 0)],
+        );
+        let granted = world.reserve(Lane::Session);
+        let asked: Vec<_> = granted
+            .iter()
+            .flat_map(|grant| &grant.asks)
+            .map(|ask| (ask.offset, ask.max_bytes))
+            .collect();
+        assert_eq!(asked, expected, "{policy:?}");
+        if granted.is_none() {
+            // taken, it still counts until the reader has finished it
+            let holding = vec![world.ids[0]];
+            assert_eq!(grants(world.request(Vec::new(), Vec::new(), None)), []);
+            assert_eq!(grants(world.request(holding, Vec::new(), None)), []);
+            assert_eq!(grants(world.request(Vec::new(), Vec::new(), None)).len(), 1);
+        }
+    }
+}

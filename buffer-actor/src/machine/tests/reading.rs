@@ -1,0 +1,139 @@
+//! Takes and leases.
+
+use super::*;
+
+#[test]
+fn a_take_waits_for_the_first_data_and_ends_empty_at_its_deadline() {
+    let mut world = World::new(config(), 1);
+    let first = world.reserve(Lane::Session).unwrap();
+    let second = Duration::from_secs(1);
+    assert_eq!(
+        answer(world.request(Vec::new(), Vec::new(), Some(second))),
+        None
+    );
+    let items = answer(world.done(&first, vec![data(&first.asks[0], 3, 30)])).unwrap();
+    assert_eq!(spans(&world, &items), [(0, 0, 3)]);
+    assert_eq!(
+        answer(world.request(Vec::new(), Vec::new(), Some(second))),
+        None
+    );
+    assert_eq!(answer(world.wait_for_deadline(second)), Some(Vec::new()));
+}
+
+#[test]
+fn a_second_take_replaces_the_first() {
+    let mut world = World::new(config(), 1);
+    let wait = Some(Duration::from_secs(1));
+    world.request(Vec::new(), Vec::new(), wait);
+    let effects = world.request(Vec::new(), Vec::new(), wait);
+    assert_eq!(
+        effects,
+        [Effect::Answer(TakeId(2), Lease { items: Vec::new() })]
+    );
+}
+
+#[test]
+fn a_lease_has_one_completed_fetch_a_partition_and_turns_through_them() {
+    let mut world = World::new(config(), 3);
+    for _ in 0..2 {
+        let asked = world.reserve(Lane::Session).unwrap();
+        let replies = asked.asks.iter().map(|ask| data(ask, 5, 50)).collect();
+        world.done(&asked, replies);
+    }
+    let items = world.take();
+    assert_eq!(spans(&world, &items), [(0, 0, 5), (1, 0, 5), (2, 0, 5)]);
+    // the reader still has some of partition 0: it gets no second of it
+    let holding = vec![world.ids[0]];
+    let items = answer(world.request(holding, Vec::new(), None)).unwrap();
+    assert_eq!(spans(&world, &items), [(1, 5, 10), (2, 5, 10)]);
+    let items = world.take();
+    assert_eq!(spans(&world, &items), [(0, 5, 10)]);
+}
+
+#[test]
+fn the_reader_is_told_once_of_data_for_partitions_it_does_not_hold() {
+    let mut world = World::new(config(), 2);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.done(&first, vec![data(&first.asks[0], 5, 50)]);
+    world.take();
+    let hot = world.reserve(Lane::Session).unwrap();
+    // of a partition that it holds it need not hear
+    let effects = world.done(&hot, vec![data(&hot.asks[0], 5, 50)]);
+    assert!(!effects.contains(&Effect::Changed));
+    world.now += Duration::from_millis(5);
+    let quiet = world.reserve(Lane::Session).unwrap();
+    let effects = world.done(&quiet, vec![data(&quiet.asks[1], 1, 10)]);
+    assert!(effects.contains(&Effect::Changed));
+    let again = world.reserve(Lane::Session).unwrap();
+    let effects = world.done(&again, vec![data(&again.asks[1], 1, 10)]);
+    assert!(!effects.contains(&Effect::Changed), "it did not look yet");
+    // it looks, and more comes within a millisecond: told at the end of it
+    let holding = world.ids.clone();
+    world.request(holding[..1].to_vec(), Vec::new(), None);
+    world.request(holding[..1].to_vec(), Vec::new(), None);
+    world.request(holding[..1].to_vec(), Vec::new(), None);
+    let more = world.reserve(Lane::Session).unwrap();
+    let effects = world.done(&more, vec![data(&more.asks[1], 1, 10)]);
+    assert!(!effects.contains(&Effect::Changed));
+    let effects = world.wait_for_deadline(Duration::from_millis(1));
+    assert!(effects.contains(&Effect::Changed));
+}
+
+#[test]
+fn data_of_a_paused_partition_is_kept_and_given_after_resume_without_a_fetch() {
+    let mut world = World::new(config(), 1);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.done(&first, vec![data(&first.asks[0], 5, 50)]);
+    let Item::Data(completed) = world.take().remove(0) else {
+        panic!("records")
+    };
+    world.run(|machine, _, effects| machine.pause([&tp(0)], true, effects).unwrap());
+    // what the reader had not given goes back
+    let items = answer(world.request(Vec::new(), vec![completed.clone()], None)).unwrap();
+    assert_eq!(items, []);
+    world.run(|machine, _, effects| machine.pause([&tp(0)], false, effects).unwrap());
+    assert_eq!(world.take(), [Item::Data(completed)]);
+}
+
+#[test]
+fn what_is_given_back_after_a_seek_is_dropped() {
+    let mut world = World::new(config(), 1);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.done(&first, vec![data(&first.asks[0], 5, 50)]);
+    let Item::Data(completed) = world.take().remove(0) else {
+        panic!("records")
+    };
+    world.run(|machine, now, effects| machine.seek(now, &tp(0), 2, effects).unwrap());
+    assert_eq!(
+        answer(world.request(Vec::new(), vec![completed], None)),
+        Some(Vec::new())
+    );
+}
+
+#[test]
+fn i8_a_seek_or_a_pause_tells_the_reader_to_look() {
+    let mut world = World::new(config(), 2);
+    let effects = world.run(|machine, now, effects| {
+        machine.seek(now, &tp(0), 2, effects).unwrap();
+    });
+    assert!(effects.contains(&Effect::Changed));
+    world.take();
+    let effects = world.run(|machine, _, effects| {
+        machine.pause([&tp(1)], true, effects).unwrap();
+    });
+    assert!(effects.contains(&Effect::Changed));
+}
+
+#[test]
+fn calls_for_a_partition_that_is_not_assigned_are_errors() {
+    let mut world = World::new(config(), 1);
+    let mut effects = Vec::new();
+    let now = world.now;
+    assert_eq!(
+        world.machine.seek(now, &tp(7), 1, &mut effects),
+        Err(NotAssigned(tp(7)))
+    );
+    let names = [tp(0), tp(7)];
+    assert!(world.machine.pause(&names, true, &mut effects).is_err());
+    assert_eq!(effects, [], "all or nothing");
+}
