@@ -1,1 +1,3 @@
 //! A Kafka consumer of actors: the facade a service uses, and the command line.
+
+pub mod config;
