@@ -1,3 +1,9 @@
 //! One broker connection of a Kafka consumer and its incremental fetch session (KIP-227).
 
+mod cluster;
+pub mod fetch_session;
 pub mod wire;
+
+pub use cluster::{
+    ClusterSnapshot, Located, PartitionLeader, PartitionTable, Topic, TopicMetadata,
+};

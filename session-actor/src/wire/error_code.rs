@@ -203,16 +203,22 @@ mod tests {
 
     #[test]
     fn names_and_retriability_are_kafkas() {
-        for code in (-1..=133).filter(|code| *code != 0) {
+        // retriable in the Java client, not in the crate's older table
+        let newly_retriable = [ErrorCode::CONCURRENT_TRANSACTIONS];
+        for code in (-1..=i16::MAX).filter(|code| *code != 0) {
             let ours = ErrorCode(code);
             let theirs = ResponseError::try_from_code(code).expect("an error");
-            if let ResponseError::Unknown(_) = theirs {
+            if matches!(theirs, ResponseError::Unknown(_)) {
                 continue;
             }
             let name = ours.name().expect("a name").replace('_', "").to_lowercase();
             assert_eq!(name, format!("{theirs:?}").to_lowercase(), "{code}");
-            assert_eq!(ours.is_retriable(), theirs.is_retriable(), "{ours}");
+            let expected = theirs.is_retriable() || newly_retriable.contains(&ours);
+            if ours.is_retriable() != expected {
+                println!("{ours} {expected}");
+            }
         }
+        panic!();
     }
 
     #[test]

@@ -6,41 +6,83 @@
 //! only as deep as the table does. A message that passes is exactly as long as its contents say, so what the decoder
 //! allocates is bounded by a small multiple of the bytes that were received.
 //!
-//! A further message is guarded by adding its table to `responses.rs`.
+//! A further message is guarded by adding its table to `cluster.rs` or `groups.rs`.
 
-mod responses;
+mod cluster;
+mod groups;
 mod schema;
 #[cfg(test)]
 mod tests;
 
-pub use responses::{API_VERSIONS, LIST_OFFSETS, METADATA, OFFSET_FOR_LEADER_EPOCH, response};
+pub use cluster::{API_VERSIONS, LIST_OFFSETS, METADATA, OFFSET_FOR_LEADER_EPOCH};
+pub use groups::{
+    CONSUMER_GROUP_HEARTBEAT, CONSUMER_PROTOCOL_ASSIGNMENT, CONSUMER_PROTOCOL_SUBSCRIPTION,
+    FIND_COORDINATOR, HEARTBEAT, JOIN_GROUP, LEAVE_GROUP, OFFSET_COMMIT, OFFSET_FETCH,
+    SASL_AUTHENTICATE, SASL_HANDSHAKE, SYNC_GROUP,
+};
 pub use schema::Schema;
 
 use schema::{Field, Kind};
 
 use super::cursor::Cursor;
 use super::malformed::{Malformed, Problem};
+use kafka_protocol::messages::ApiKey;
 
 /// Tagged fields unknown to the schema that one message may carry. The decoder keeps each in a map of some 400 bytes, so a
 /// few bytes each would become gigabytes. Room for one in each partition of a cluster of a million.
 const MAX_UNKNOWN_TAGS: u32 = 1 << 20;
 
-/// Checks the body of a message, which is what follows the response header.
+/// The table of an API's response, `None` if it has none.
+pub fn response(api: ApiKey) -> Option<&'static Schema> {
+    match api {
+        ApiKey::ApiVersions => Some(&API_VERSIONS),
+        ApiKey::Metadata => Some(&METADATA),
+        ApiKey::ListOffsets => Some(&LIST_OFFSETS),
+        ApiKey::OffsetForLeaderEpoch => Some(&OFFSET_FOR_LEADER_EPOCH),
+        ApiKey::FindCoordinator => Some(&FIND_COORDINATOR),
+        ApiKey::JoinGroup => Some(&JOIN_GROUP),
+        ApiKey::SyncGroup => Some(&SYNC_GROUP),
+        ApiKey::Heartbeat => Some(&HEARTBEAT),
+        ApiKey::LeaveGroup => Some(&LEAVE_GROUP),
+        ApiKey::OffsetCommit => Some(&OFFSET_COMMIT),
+        ApiKey::OffsetFetch => Some(&OFFSET_FETCH),
+        ApiKey::ConsumerGroupHeartbeat => Some(&CONSUMER_GROUP_HEARTBEAT),
+        ApiKey::SaslHandshake => Some(&SASL_HANDSHAKE),
+        ApiKey::SaslAuthenticate => Some(&SASL_AUTHENTICATE),
+        _ => None,
+    }
+}
+
+/// Checks a whole message: the body of a response, which is what follows its header.
 ///
 /// # Errors
 ///
 /// The first field whose claim does not fit into the bytes there are, or bytes left over behind the last field.
 pub fn skim(schema: &Schema, version: i16, body: &[u8]) -> Result<(), Malformed> {
+    skimmed(schema, version, body)?.cursor.finish("end")
+}
+
+/// Checks a message that others may have written in a newer version than we know, and returns its length as far as we know
+/// it; what follows is that version's (the ConsumerProtocol messages of KIP-429).
+///
+/// # Errors
+///
+/// The first field whose claim does not fit into the bytes there are.
+pub fn skim_prefix(schema: &Schema, version: i16, bytes: &[u8]) -> Result<usize, Malformed> {
+    Ok(skimmed(schema, version, bytes)?.cursor.position())
+}
+
+fn skimmed<'a>(schema: &Schema, version: i16, bytes: &'a [u8]) -> Result<Skimmer<'a>, Malformed> {
     let flexible = schema.is_flexible(version);
     let mut skimmer = Skimmer {
-        cursor: Cursor::new(body, schema.name, version, flexible),
+        cursor: Cursor::new(bytes, schema.name, version, flexible),
         unknown_tags: 0,
     };
     if !schema.has(version) {
         return Err(skimmer.cursor.fault(0, "version", Problem::Version));
     }
     skimmer.structure(schema.fields)?;
-    skimmer.cursor.finish("end")
+    Ok(skimmer)
 }
 
 struct Skimmer<'a> {
@@ -64,11 +106,31 @@ impl Skimmer<'_> {
 
     fn field(&mut self, field: &'static Field) -> Result<(), Malformed> {
         let position = self.cursor.position();
-        let present = self.value(&field.kind, field.name)?;
-        if present || field.is_nullable_in(self.cursor.version()) {
+        let nullable = field.is_nullable_in(self.cursor.version());
+        let present = match field.kind {
+            Kind::Struct(fields) if nullable => self.nullable_structure(fields, field.name)?,
+            _ => self.value(&field.kind, field.name)?,
+        };
+        if present || nullable {
             Ok(())
         } else {
             Err(self.cursor.fault(position, field.name, Problem::Null))
+        }
+    }
+
+    /// A structure behind the byte that says whether there is one.
+    fn nullable_structure(
+        &mut self,
+        fields: &'static [Field],
+        name: &'static str,
+    ) -> Result<bool, Malformed> {
+        let position = self.cursor.position();
+        match self.cursor.i8(name)? {
+            1 => self.structure(fields).map(|()| true),
+            -1 => Ok(false),
+            claimed => Err(self
+                .cursor
+                .fault(position, name, Problem::Presence { claimed })),
         }
     }
 

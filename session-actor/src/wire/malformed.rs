@@ -64,6 +64,11 @@ pub enum Problem {
     },
     /// Null where the schema has no null.
     Null,
+    /// A byte that must be 1 for a structure or -1 for null and is neither.
+    Presence {
+        /// What the message says.
+        claimed: i8,
+    },
     /// A variable-length number that does not fit into 32 bits.
     Varint,
     /// A text that is not UTF-8.
@@ -113,6 +118,9 @@ impl fmt::Display for Problem {
             }
             Self::Negative { claimed } => write!(f, "claims the size {claimed}"),
             Self::Null => f.write_str("is null, which it may not be"),
+            Self::Presence { claimed } => {
+                write!(f, "is neither there (1) nor null (-1) but {claimed}")
+            }
             Self::Varint => f.write_str("is a number of more than 32 bits"),
             Self::NotUtf8 => f.write_str("is not UTF-8"),
             Self::TagSize { claimed, used } => {

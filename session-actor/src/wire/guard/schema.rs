@@ -92,7 +92,7 @@ pub(super) enum Kind {
     Bytes,
     /// Entries of one type behind their count.
     Array(&'static Self),
-    /// Fields in order; in flexible versions the tagged ones follow.
+    /// Fields in order; in flexible versions the tagged ones follow. A nullable one comes behind a byte, 1 or -1 for null.
     Struct(&'static [Field]),
 }
 
@@ -112,11 +112,12 @@ impl Kind {
             Self::String | Self::Bytes | Self::Array(_) => 1,
             Self::Struct(fields) => {
                 let tags = usize::from(flexible);
-                let fixed = |field: &&Field| field.tag.is_none() && field.is_in(version);
-                let sizes = fields.iter().filter(fixed);
-                tags + sizes
-                    .map(|field| field.kind.least(version, flexible))
-                    .sum::<usize>()
+                let there = |field: &&Field| field.tag.is_none() && field.is_in(version);
+                let sizes = fields.iter().filter(there).map(|field| match field.kind {
+                    Self::Struct(_) if field.is_nullable_in(version) => 1,
+                    _ => field.kind.least(version, flexible),
+                });
+                tags + sizes.sum::<usize>()
             }
         }
     }

@@ -1,18 +1,6 @@
-//! The tables, one for each response that the crate decodes for us.
+//! The tables of what brokers tell about themselves, their topics and offsets.
 
 use super::schema::{BOOLEAN, Field, INT16, INT32, INT64, Kind, Schema, UUID};
-use kafka_protocol::messages::ApiKey;
-
-/// The table of an API's response, `None` if it has none here.
-pub fn response(api: ApiKey) -> Option<&'static Schema> {
-    match api {
-        ApiKey::ApiVersions => Some(&API_VERSIONS),
-        ApiKey::Metadata => Some(&METADATA),
-        ApiKey::ListOffsets => Some(&LIST_OFFSETS),
-        ApiKey::OffsetForLeaderEpoch => Some(&OFFSET_FOR_LEADER_EPOCH),
-        _ => None,
-    }
-}
 
 /// ApiVersionsResponse, v0 to v4.
 pub static API_VERSIONS: Schema = Schema {

@@ -1,0 +1,589 @@
+//! The client's half of an incremental fetch session (KIP-227): what a request must name so that the broker's cached
+//! partitions are the ones that were granted, and what an answer does to the session.
+//!
+//! In an incremental request *omitted means fetched again at the offset last sent* (measured on 4.4). So whatever the grant
+//! does not name is forgotten, and whatever it names with other values than before is named again.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use buffer_actor::{Ask, Backoff, FetchEpoch, PartitionId};
+
+use crate::cluster::{Located, PartitionTable, Topic};
+use crate::wire::fetch::TopicKey;
+
+/// Epoch of a request that begins a session.
+const INITIAL_EPOCH: i32 = 0;
+/// Epoch of a request without a session, and of the one that ends one.
+const FINAL_EPOCH: i32 = -1;
+
+/// A broker that refused a session (all slots taken) is asked again after a growing pause. Java asks with every fetch, which
+/// makes the broker look for a victim each time; franz-go never asks again.
+const REFUSED: Backoff = Backoff {
+    base: Duration::from_secs(1),
+    max: Duration::from_secs(60),
+};
+
+/// What a request must say.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Plan {
+    /// 0 for none.
+    pub session_id: i32,
+    /// 0 begins a session, -1 goes without or ends it, else the number of this request in it.
+    pub session_epoch: i32,
+    /// Topics go by id, which needs Fetch v13; else by name, up to v12.
+    pub topic_ids: bool,
+    /// Partitions to name, in this order.
+    pub named: Vec<Named>,
+    /// Partitions that leave the session.
+    pub forgotten: Vec<Forgotten>,
+}
+
+/// A partition that a request names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Named {
+    /// Its topic.
+    pub topic: Arc<Topic>,
+    /// Its index.
+    pub index: i32,
+    /// What is said of it.
+    pub sent: Sent,
+}
+
+/// What a session keeps of a partition at the broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Sent {
+    /// Fetch offset.
+    pub offset: i64,
+    /// Current leader epoch.
+    pub leader_epoch: i32,
+    /// The partition's limit, bytes.
+    pub max_bytes: i32,
+}
+
+/// A partition that a request drops from the session.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Forgotten {
+    /// Its topic, by the id under which it was named.
+    pub topic: Arc<Topic>,
+    /// Its index.
+    pub index: i32,
+}
+
+/// What the head of an answer says, and whom its partitions belong to.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerHead {
+    /// Top-level error code, 0 for none.
+    pub error_code: i16,
+    /// 0 for none.
+    pub session_id: i32,
+    /// The broker asks to be left alone for a while (KIP-219).
+    pub throttled: bool,
+}
+
+/// What to do with an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Use it.
+    Accepted,
+    /// It does not fit what was asked: use nothing of it.
+    Rejected {
+        /// For the log.
+        reason: &'static str,
+        /// Whether metadata may be out of date.
+        refresh_metadata: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Next {
+    /// Name everything; closes session `closes` unless that is 0.
+    Full { closes: i32 },
+    /// Name what changed.
+    Incremental { id: i32, epoch: i32 },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Entry {
+    located: Located,
+    sent: Sent,
+    /// Under which the current request asks for it.
+    epoch: FetchEpoch,
+    /// The current request asks for it only so that it stays.
+    parked: bool,
+    high_watermark: i64,
+    /// The request that named it or left it as it was.
+    request: u64,
+    /// The answer that mentioned it.
+    answer: u64,
+}
+
+/// See the [module's documentation](self).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FetchSession {
+    wants_session: bool,
+    next: Next,
+    /// Whether the session names topics by id; cannot change within a session.
+    topic_ids: bool,
+    /// By slot.
+    entries: Vec<Option<Entry>>,
+    /// Whom an answer means: topic id or name, then index.
+    names: BTreeMap<Box<[u8]>, BTreeMap<i32, PartitionId>>,
+    refusals: u32,
+    ask_again_at: Option<Instant>,
+    requests: u64,
+    answers: u64,
+}
+
+impl FetchSession {
+    /// Lane 1: wants a session.
+    pub const fn incremental() -> Self {
+        Self::new(true)
+    }
+
+    /// Lane 2: takes no slot of the broker's cache.
+    pub const fn sessionless() -> Self {
+        Self::new(false)
+    }
+
+    const fn new(wants_session: bool) -> Self {
+        Self {
+            wants_session,
+            next: Next::Full { closes: 0 },
+            topic_ids: false,
+            entries: Vec::new(),
+            names: BTreeMap::new(),
+            refusals: 0,
+            ask_again_at: None,
+            requests: 0,
+            answers: 0,
+        }
+    }
+
+    /// The id of the live session.
+    pub const fn id(&self) -> Option<i32> {
+        match self.next {
+            Next::Incremental { id, .. } => Some(id),
+            Next::Full { .. } => None,
+        }
+    }
+
+    /// Plans the request for a grant. `ids_allowed`: the broker speaks Fetch v13.
+    pub fn build(
+        &mut self,
+        now: Instant,
+        asks: &[Ask],
+        table: &PartitionTable,
+        ids_allowed: bool,
+    ) -> Plan {
+        let topic_ids = ids_allowed
+            && asks
+                .iter()
+                .filter_map(|ask| table.get(ask.partition))
+                .all(|located| !located.topic.id.is_nil());
+        if let Next::Incremental { id, .. } = self.next
+            && topic_ids != self.topic_ids
+        {
+            self.next = Next::Full { closes: id };
+        }
+        self.topic_ids = topic_ids;
+        self.requests += 1;
+        match self.next {
+            Next::Full { closes } => self.build_full(now, closes, asks, table),
+            Next::Incremental { id, epoch } => self.build_incremental(id, epoch, asks, table),
+        }
+    }
+
+    fn build_full(
+        &mut self,
+        now: Instant,
+        closes: i32,
+        asks: &[Ask],
+        table: &PartitionTable,
+    ) -> Plan {
+        self.entries.clear();
+        self.names.clear();
+        let wants = self.wants_session && self.ask_again_at.is_none_or(|at| at <= now);
+        let mut order: Vec<&Ask> = asks.iter().collect();
+        if !wants {
+            // a broker turns the order only within a session (KAFKA-12330)
+            order.sort_by_key(|ask| ask.served);
+        }
+        let mut named = Vec::with_capacity(asks.len());
+        for ask in order {
+            if let Some(located) = table.get(ask.partition) {
+                named.push(self.enter(ask, located, -1));
+            }
+        }
+        Plan {
+            session_id: closes,
+            session_epoch: if wants { INITIAL_EPOCH } else { FINAL_EPOCH },
+            topic_ids: self.topic_ids,
+            named,
+            forgotten: Vec::new(),
+        }
+    }
+
+    fn build_incremental(
+        &mut self,
+        id: i32,
+        epoch: i32,
+        asks: &[Ask],
+        table: &PartitionTable,
+    ) -> Plan {
+        let mut added = Vec::new();
+        let mut altered = Vec::new();
+        let mut forgotten = Vec::new();
+        for ask in asks {
+            let Some(located) = table.get(ask.partition) else {
+                continue;
+            };
+            let request = self.requests;
+            match self.entry_mut(ask.partition) {
+                Some(entry) if entry.located.topic.id == located.topic.id => {
+                    entry.request = request;
+                    entry.epoch = ask.epoch;
+                    entry.parked = ask.parked;
+                    let sent = sent(ask);
+                    if entry.sent != sent {
+                        entry.sent = sent;
+                        altered.push(entry.named());
+                    }
+                }
+                Some(entry) => {
+                    // the topic was created anew: the broker knows the partition under its old id (KIP-516)
+                    let watermark = entry.high_watermark;
+                    forgotten.push(entry.forgotten());
+                    self.remove(ask.partition);
+                    added.push(self.enter(ask, located, watermark));
+                }
+                None => {
+                    forgotten.extend(self.evict_from_slot(ask.partition));
+                    added.push(self.enter(ask, located, -1));
+                }
+            }
+        }
+        let gone: Vec<PartitionId> = self
+            .entries
+            .iter()
+            .flatten()
+            .filter(|entry| entry.request != self.requests)
+            .map(|entry| entry.located.partition)
+            .collect();
+        for partition in gone {
+            if let Some(entry) = self.remove(partition) {
+                forgotten.push(entry.forgotten());
+            }
+        }
+        // The broker adds first and forgets then: a partition that came back under another id of ours must not be forgotten.
+        forgotten.retain(|gone| {
+            let named = self.names.get(&self.key(&gone.topic));
+            named.is_none_or(|indices| !indices.contains_key(&gone.index))
+        });
+        added.append(&mut altered);
+        Plan {
+            session_id: id,
+            session_epoch: epoch,
+            topic_ids: self.topic_ids,
+            named: added,
+            forgotten,
+        }
+    }
+
+    /// Plans a request that only keeps the session alive: every partition at its high watermark with a limit of 0. The next
+    /// request names them all again. `None` without a session.
+    pub fn touch(&mut self) -> Option<Plan> {
+        let Next::Incremental { id, epoch } = self.next else {
+            return None;
+        };
+        self.requests += 1;
+        let request = self.requests;
+        let mut named = Vec::new();
+        for entry in self.entries.iter_mut().flatten() {
+            entry.request = request;
+            entry.parked = true;
+            let parked = Sent {
+                offset: entry.sent.offset.max(entry.high_watermark),
+                max_bytes: 0,
+                ..entry.sent
+            };
+            if entry.sent != parked {
+                entry.sent = parked;
+                named.push(entry.named());
+            }
+        }
+        Some(Plan {
+            session_id: id,
+            session_epoch: epoch,
+            topic_ids: self.topic_ids,
+            named,
+            forgotten: Vec::new(),
+        })
+    }
+
+    /// Plans the request that ends the session; `None` if there is none. A second call gives nothing.
+    pub fn close(&mut self) -> Option<Plan> {
+        let id = match self.next {
+            Next::Incremental { id, .. } => id,
+            Next::Full { closes } => closes,
+        };
+        self.next = Next::Full { closes: 0 };
+        self.entries.clear();
+        self.names.clear();
+        (id != 0).then_some(Plan {
+            session_id: id,
+            session_epoch: FINAL_EPOCH,
+            topic_ids: self.topic_ids,
+            named: Vec::new(),
+            forgotten: Vec::new(),
+        })
+    }
+
+    /// The partitions of a topic that an answer may mention, by index.
+    pub fn topic(&self, key: TopicKey<'_>) -> Option<&BTreeMap<i32, PartitionId>> {
+        match key {
+            TopicKey::Name(name) => self.names.get(name),
+            TopicKey::Id(id) => self.names.get(id.as_bytes().as_slice()),
+        }
+    }
+
+    /// Under which epoch the current request asks for a partition; `None` if it does not or only parks it.
+    pub fn asked(&self, partition: PartitionId) -> Option<FetchEpoch> {
+        self.entry(partition)
+            .filter(|entry| !entry.parked)
+            .map(|entry| entry.epoch)
+    }
+
+    /// An answer told a high watermark.
+    pub fn observe(&mut self, partition: PartitionId, high_watermark: i64) {
+        if let Some(entry) = self.entry_mut(partition) {
+            entry.high_watermark = high_watermark;
+        }
+    }
+
+    /// Judges an answer to the last plan. `partitions`: whom it mentions, `None` for one that nobody asked for.
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        head: AnswerHead,
+        partitions: impl IntoIterator<Item = Option<PartitionId>>,
+    ) -> Verdict {
+        const FETCH_SESSION_ID_NOT_FOUND: i16 = 70;
+        const FETCH_SESSION_TOPIC_ID_ERROR: i16 = 106;
+        const INCONSISTENT_TOPIC_ID: i16 = 103;
+        let reject = |reason| Verdict::Rejected {
+            reason,
+            refresh_metadata: false,
+        };
+        match head.error_code {
+            0 => {}
+            FETCH_SESSION_ID_NOT_FOUND => {
+                self.next = Next::Full { closes: 0 };
+                return reject("the broker has evicted the session");
+            }
+            code => {
+                self.next = Next::Full {
+                    closes: self.id().unwrap_or(0),
+                };
+                return Verdict::Rejected {
+                    reason: "the broker refused the session's request",
+                    refresh_metadata: matches!(
+                        code,
+                        FETCH_SESSION_TOPIC_ID_ERROR | INCONSISTENT_TOPIC_ID
+                    ),
+                };
+            }
+        }
+        self.answers += 1;
+        let answer = self.answers;
+        let (mut mentioned, mut strangers) = (0, 0);
+        for partition in partitions {
+            match partition.and_then(|partition| self.entry_mut(partition)) {
+                Some(entry) if entry.answer != answer => {
+                    entry.answer = answer;
+                    mentioned += 1;
+                }
+                Some(_) => {}
+                None => strangers += 1,
+            }
+        }
+        match self.next {
+            Next::Full { .. } => {
+                let asked = self.entries.iter().flatten().count();
+                if mentioned == 0 && head.throttled {
+                    self.next = Next::Full { closes: 0 };
+                    return reject("throttled");
+                }
+                if mentioned != asked || strangers > 0 {
+                    self.next = Next::Full { closes: 0 };
+                    return reject(
+                        "the answer to a full request is not about the partitions asked for",
+                    );
+                }
+                if head.session_id == 0 {
+                    self.refused(now);
+                } else {
+                    self.refusals = 0;
+                    self.ask_again_at = None;
+                    self.next = Next::Incremental {
+                        id: head.session_id,
+                        epoch: 1,
+                    };
+                }
+            }
+            Next::Incremental { id, epoch } => {
+                if strangers > 0 {
+                    self.next = Next::Full { closes: id };
+                    return reject("the answer mentions a partition that is not in the session");
+                }
+                self.next = if head.session_id == id {
+                    Next::Incremental {
+                        id,
+                        epoch: next_epoch(epoch),
+                    }
+                } else {
+                    // id 0: the broker closed it
+                    Next::Full { closes: 0 }
+                };
+            }
+        }
+        Verdict::Accepted
+    }
+
+    /// The answer to the last plan never came, or was not read: what the broker did with it is unknown.
+    pub fn lost(&mut self) {
+        if let Some(id) = self.id() {
+            self.next = Next::Full { closes: id };
+        }
+    }
+
+    /// The answer to the last plan, a long one, was thrown away unread. A session goes on: its errors come in short answers.
+    pub fn skipped(&mut self) {
+        match self.next {
+            Next::Incremental { id, epoch } => {
+                self.next = Next::Incremental {
+                    id,
+                    epoch: next_epoch(epoch),
+                };
+            }
+            Next::Full { .. } => self.next = Next::Full { closes: 0 },
+        }
+    }
+
+    fn refused(&mut self, now: Instant) {
+        self.next = Next::Full { closes: 0 };
+        let asked = self.ask_again_at.is_none_or(|at| at <= now);
+        if self.wants_session && asked {
+            // without jitter: brokers serve the requests of one consumer only
+            self.ask_again_at = Some(now + REFUSED.delay(self.refusals, 200));
+            self.refusals = self.refusals.saturating_add(1);
+        }
+    }
+
+    fn entry(&self, partition: PartitionId) -> Option<&Entry> {
+        self.entries
+            .get(partition.slot())?
+            .as_ref()
+            .filter(|entry| entry.located.partition == partition)
+    }
+
+    fn entry_mut(&mut self, partition: PartitionId) -> Option<&mut Entry> {
+        self.entries
+            .get_mut(partition.slot())?
+            .as_mut()
+            .filter(|entry| entry.located.partition == partition)
+    }
+
+    fn enter(&mut self, ask: &Ask, located: &Located, high_watermark: i64) -> Named {
+        let slot = ask.partition.slot();
+        let entry = Entry {
+            located: located.clone(),
+            sent: sent(ask),
+            epoch: ask.epoch,
+            parked: ask.parked,
+            high_watermark,
+            request: self.requests,
+            answer: self.answers,
+        };
+        let named = entry.named();
+        self.names
+            .entry(self.key(&located.topic))
+            .or_default()
+            .insert(located.index, ask.partition);
+        if self.entries.len() <= slot {
+            self.entries.resize(slot + 1, None);
+        }
+        self.entries[slot] = Some(entry);
+        named
+    }
+
+    /// Removes a former occupant of the partition's slot.
+    fn evict_from_slot(&mut self, partition: PartitionId) -> Option<Forgotten> {
+        let former = self.entries.get(partition.slot())?.as_ref()?;
+        let former = former.located.partition;
+        self.remove(former).map(|entry| entry.forgotten())
+    }
+
+    fn remove(&mut self, partition: PartitionId) -> Option<Entry> {
+        self.entry(partition)?;
+        self.unname(partition);
+        self.entries.get_mut(partition.slot())?.take()
+    }
+
+    fn unname(&mut self, partition: PartitionId) {
+        let Some(entry) = self.entry(partition) else {
+            return;
+        };
+        let (key, index) = (self.key(&entry.located.topic), entry.located.index);
+        if let Some(indices) = self.names.get_mut(&key) {
+            if indices.get(&index) == Some(&partition) {
+                indices.remove(&index);
+            }
+            if indices.is_empty() {
+                self.names.remove(&key);
+            }
+        }
+    }
+
+    fn key(&self, topic: &Topic) -> Box<[u8]> {
+        if self.topic_ids {
+            topic.id.as_bytes().as_slice().into()
+        } else {
+            topic.name.as_bytes().into()
+        }
+    }
+}
+
+impl Entry {
+    fn named(&self) -> Named {
+        Named {
+            topic: Arc::clone(&self.located.topic),
+            index: self.located.index,
+            sent: self.sent,
+        }
+    }
+
+    fn forgotten(&self) -> Forgotten {
+        Forgotten {
+            topic: Arc::clone(&self.located.topic),
+            index: self.located.index,
+        }
+    }
+}
+
+const fn sent(ask: &Ask) -> Sent {
+    Sent {
+        offset: ask.offset,
+        leader_epoch: ask.leader_epoch,
+        max_bytes: ask.max_bytes,
+    }
+}
+
+/// After 2^31 - 1 comes 1.
+const fn next_epoch(epoch: i32) -> i32 {
+    if epoch == i32::MAX { 1 } else { epoch + 1 }
+}
