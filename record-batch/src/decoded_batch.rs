@@ -164,7 +164,25 @@ pub struct Records<'a> {
     magic: u8,
 }
 
-impl Records<'_> {
+impl<'a> Records<'a> {
+    /// The next record of magic 0 or 1, and where the one after it begins. Out of line, so that the walk over magic 2
+    /// stays small enough to become part of the caller's loop.
+    #[inline(never)]
+    fn message(&self) -> Option<(Record<'a>, usize)> {
+        // cannot fail: the batch was validated
+        let (fields, next) = legacy::fields(self.bytes, self.at, self.magic).ok()?;
+        let record = Record {
+            offset: self.base.wrapping_add(fields.offset),
+            timestamp: self.appended.unwrap_or(fields.timestamp),
+            timestamp_type: self.timestamp_type,
+            leader_epoch: self.leader_epoch,
+            key: fields.key,
+            value: fields.value,
+            headers: Headers::new(&[]),
+        };
+        Some((record, next))
+    }
+
     /// Where it stands: before the record that comes next.
     pub fn cursor(&self) -> RecordCursor {
         RecordCursor {
@@ -178,38 +196,30 @@ impl Records<'_> {
 impl<'a> Iterator for Records<'a> {
     type Item = Record<'a>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Record<'a>> {
         if self.index >= self.count {
             return None;
         }
-        // neither branch can fail: the batch was validated
-        let (offset, timestamp, key, value, headers) = if self.magic == 2 {
-            let (fields, next) = v2::fields(self.bytes, self.at).ok()?;
+        if self.magic < 2 {
+            let (record, next) = self.message()?;
             self.at = next;
-            let offset = i64::from(fields.offset_delta);
-            let timestamp = self.base_timestamp.wrapping_add(fields.timestamp_delta);
-            (offset, timestamp, fields.key, fields.value, fields.headers)
-        } else {
-            let (fields, next) = legacy::fields(self.bytes, self.at, self.magic).ok()?;
-            self.at = next;
-            (
-                fields.offset,
-                fields.timestamp,
-                fields.key,
-                fields.value,
-                &[][..],
-            )
-        };
+            self.index += 1;
+            return Some(record);
+        }
+        // cannot fail: the batch was validated
+        let (fields, next) = v2::fields(self.bytes, self.at).ok()?;
+        self.at = next;
         self.index += 1;
+        let timestamp = self.base_timestamp.wrapping_add(fields.timestamp_delta);
         Some(Record {
-            offset: self.base.wrapping_add(offset),
+            offset: self.base.wrapping_add(i64::from(fields.offset_delta)),
             timestamp: self.appended.unwrap_or(timestamp),
             timestamp_type: self.timestamp_type,
             leader_epoch: self.leader_epoch,
-            key,
-            value,
-            headers: Headers::new(headers),
+            key: fields.key,
+            value: fields.value,
+            headers: Headers::new(fields.headers),
         })
     }
 

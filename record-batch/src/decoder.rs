@@ -2,11 +2,11 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use crate::batch_header::{V2_CRC_START, V2_HEADER};
+use crate::batch_header::V2_HEADER;
 use crate::codec::{CodecError, Codecs, HeaderChecksum};
 use crate::{
     BatchError, BatchErrorKind, BatchHeader, Buffers, Compression, DecodedBatch, Entry,
-    RecordProblem, legacy, v2,
+    RecordProblem, crc, legacy, v2,
 };
 
 /// How batches are decoded.
@@ -64,8 +64,8 @@ impl Decoder {
     /// [`entries`](crate::entries) over `records`.
     ///
     /// A batch that is not compressed is not copied: its records borrow `records`. For one that is, a vector is taken
-    /// from `buffers`; it comes back sealed in the result, or through [`Buffers::give_back`] with an error. All memory
-    /// that is used is bounded by the cap of the options, whatever the entry claims.
+    /// from `buffers`, and sealed or, with an error, given back. All memory that is used is bounded by the cap of the
+    /// options, whatever the entry claims.
     ///
     /// All or nothing: an error of one record of a batch, or of one message in a compressed message of magic 0 or 1, is
     /// an error of the whole entry. Messages of magic 0 or 1 that are not compressed are entries of their own.
@@ -80,75 +80,89 @@ impl Decoder {
     ) -> Result<DecodedBatch, BatchError> {
         let header = entry.header();
         let range = entry.range();
-        if range.end > records.len() {
+        let Some(bytes) = records.get(range.clone()) else {
             let kind = BatchErrorKind::Truncated {
                 needed: range.len(),
                 present: records.len().saturating_sub(range.start),
             };
             return Err(BatchError::batch(header, false, kind));
-        }
-        let bytes = records.slice(range);
-        if self.options.check_crcs {
-            check_crc(&bytes, header).map_err(|kind| BatchError::batch(header, false, kind))?;
+        };
+        let verified = self.options.check_crcs;
+        if verified {
+            check_crc(bytes, header).map_err(|kind| BatchError::batch(header, false, kind))?;
         }
         let decoded = if header.magic() == 2 {
-            self.decode_v2(bytes, header, buffers)
+            self.decode_v2(records, entry, bytes, buffers)
         } else {
-            self.decode_legacy(bytes, header, buffers)
+            self.decode_legacy(records, entry, bytes, buffers)
         };
-        decoded.map_err(|kind| BatchError::batch(header, self.options.check_crcs, kind))
+        decoded.map_err(|kind| BatchError::batch(header, verified, kind))
     }
 
     fn decode_v2(
         &mut self,
-        batch: Bytes,
-        header: &BatchHeader,
+        field: &Bytes,
+        entry: &Entry,
+        batch: &[u8],
         buffers: &mut dyn Buffers,
     ) -> Result<DecodedBatch, BatchErrorKind> {
-        let records = batch.slice(V2_HEADER..);
-        let records = match compression(header)? {
-            Compression::None => records,
-            codec => self.decompress(codec, header, &records, buffers)?,
-        };
-        let count = v2::validate(&records, header)?;
+        let header = entry.header();
         let verified = self.options.check_crcs;
+        let records = batch.get(V2_HEADER..).unwrap_or_default();
+        let validate = |records: &[u8]| v2::validate(records, header);
+        let (records, count) = match compression(header)? {
+            Compression::None => {
+                let count = validate(records)?;
+                let range = entry.range();
+                (field.slice(range.start + V2_HEADER..range.end), count)
+            }
+            codec => self.decompress(codec, header, records, buffers, validate)?,
+        };
         Ok(DecodedBatch::v2(*header, records, count, verified))
     }
 
     fn decode_legacy(
         &mut self,
-        message: Bytes,
-        header: &BatchHeader,
+        field: &Bytes,
+        entry: &Entry,
+        message: &[u8],
         buffers: &mut dyn Buffers,
     ) -> Result<DecodedBatch, BatchErrorKind> {
-        let invalid = |problem| BatchErrorKind::InvalidRecord { index: 0, problem };
+        let header = entry.header();
         let verified = self.options.check_crcs;
-        let (fields, _) = legacy::fields(&message, 0, header.magic()).map_err(invalid)?;
-        let codec = compression(header)?;
-        if codec == Compression::None {
-            let single = legacy::Messages {
-                count: 1,
-                base: 0,
-                last_offset: header.last_offset(),
-            };
-            return Ok(DecodedBatch::legacy(*header, message, &single, verified));
-        }
-        let value = fields.value.unwrap_or_default();
-        if value.is_empty() {
-            return Err(invalid(RecordProblem::EmptyWrapper));
-        }
-        let messages = self.decompress(codec, header, value, buffers)?;
-        let found = legacy::validate(&messages, header, self.options.check_crcs)?;
+        let invalid = |problem| BatchErrorKind::InvalidRecord { index: 0, problem };
+        let (fields, _) = legacy::fields(message, 0, header.magic()).map_err(invalid)?;
+        let (messages, found) = match compression(header)? {
+            Compression::None => {
+                let single = legacy::Messages {
+                    count: 1,
+                    base: 0,
+                    last_offset: header.last_offset(),
+                };
+                (field.slice(entry.range()), single)
+            }
+            codec => {
+                let value = fields.value.unwrap_or_default();
+                if value.is_empty() {
+                    return Err(invalid(RecordProblem::EmptyWrapper));
+                }
+                let validate = |messages: &[u8]| legacy::validate(messages, header, verified);
+                self.decompress(codec, header, value, buffers, validate)?
+            }
+        };
         Ok(DecodedBatch::legacy(*header, messages, &found, verified))
     }
 
-    fn decompress(
+    /// Decompresses into a buffer and lets `validate` see it before it is sealed.
+    fn decompress<T>(
         &mut self,
         codec: Compression,
         header: &BatchHeader,
         compressed: &[u8],
         buffers: &mut dyn Buffers,
-    ) -> Result<Bytes, BatchErrorKind> {
+        validate: impl FnOnce(&[u8]) -> Result<T, BatchErrorKind>,
+    ) -> Result<(Bytes, T), BatchErrorKind> {
+        // positions in a batch are kept in 32 bits
         let cap = self.options.max_decompressed_bytes.min(u32::MAX as usize);
         let checksum = match header.magic() {
             0 => HeaderChecksum::Ignore,
@@ -156,20 +170,21 @@ impl Decoder {
         };
         let guess = self.codecs.guess(codec, compressed.len()).min(cap);
         let mut output = buffers.take(guess);
-        match self
+        let decompressed = self
             .codecs
             .decompress(codec, checksum, compressed, cap, &mut output)
-        {
-            Ok(()) => Ok(buffers.seal(output)),
+            .map_err(|error| match error {
+                CodecError::TooLarge => BatchErrorKind::TooLarge { codec, cap },
+                CodecError::Corrupt(reason) => BatchErrorKind::Decompression {
+                    codec,
+                    reason: reason.into_owned(),
+                },
+            });
+        match decompressed.and_then(|()| validate(&output)) {
+            Ok(found) => Ok((buffers.seal(output), found)),
             Err(error) => {
                 buffers.give_back(output);
-                Err(match error {
-                    CodecError::TooLarge => BatchErrorKind::TooLarge { codec, cap },
-                    CodecError::Corrupt(reason) => {
-                        let reason = reason.into_owned();
-                        BatchErrorKind::Decompression { codec, reason }
-                    }
-                })
+                Err(error)
             }
         }
     }
@@ -185,15 +200,14 @@ fn compression(header: &BatchHeader) -> Result<Compression, BatchErrorKind> {
 }
 
 fn check_crc(entry: &[u8], header: &BatchHeader) -> Result<(), BatchErrorKind> {
-    let wrong = if header.magic() == 2 {
-        let stored = header.crc();
-        let computed = crc32c::crc32c(entry.get(V2_CRC_START..).unwrap_or_default());
-        (stored != computed).then_some((stored, computed))
-    } else {
-        legacy::wrong_crc(entry)
+    let stored = header.crc();
+    let computed = match header.magic() {
+        2 => crc::of_batch(entry),
+        _ => crc::of_message(entry),
     };
-    match wrong {
-        Some((stored, computed)) => Err(BatchErrorKind::WrongCrc { stored, computed }),
-        None => Ok(()),
+    if stored == computed {
+        Ok(())
+    } else {
+        Err(BatchErrorKind::WrongCrc { stored, computed })
     }
 }

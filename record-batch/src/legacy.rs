@@ -4,7 +4,7 @@
 use bytes::Buf;
 
 use crate::batch_header::{CODEC_MASK, LEGACY_CRC_START, LOG_OVERHEAD, V0_HEADER, V1_HEADER};
-use crate::{BatchErrorKind, BatchHeader, RecordProblem};
+use crate::{BatchErrorKind, BatchHeader, RecordProblem, crc};
 
 /// The fields of one message, as they stand in it.
 pub(crate) struct Fields<'a> {
@@ -98,16 +98,6 @@ fn sized<'a>(rest: &mut &'a [u8], field: &'static str) -> Result<Option<&'a [u8]
     Ok(Some(taken))
 }
 
-/// Compares the CRC of one whole message: stored and computed if they differ.
-pub(crate) fn wrong_crc(message: &[u8]) -> Option<(u32, u32)> {
-    let stored = message
-        .get(LOG_OVERHEAD..)
-        .and_then(|crc| crc.first_chunk())
-        .map_or(0, |crc| u32::from_be_bytes(*crc));
-    let computed = crc32fast::hash(message.get(LEGACY_CRC_START..).unwrap_or_default());
-    (stored != computed).then_some((stored, computed))
-}
-
 /// The messages in a wrapper.
 pub(crate) struct Messages {
     pub(crate) count: u32,
@@ -197,8 +187,15 @@ fn check(
             return Err(RecordProblem::NestedCompression { codec });
         }
     }
-    if let Some((stored, computed)) = wrong_crc(message).filter(|_| check_crcs) {
-        return Err(RecordProblem::WrongCrc { stored, computed });
+    if check_crcs {
+        let stored = message
+            .get(LOG_OVERHEAD..)
+            .and_then(<[u8]>::first_chunk)
+            .map_or(0, |crc| u32::from_be_bytes(*crc));
+        let computed = crc::of_message(message);
+        if stored != computed {
+            return Err(RecordProblem::WrongCrc { stored, computed });
+        }
     }
     let (fields, next) = fields(messages, at, wrapper.magic())?;
     Ok((fields.offset, next))

@@ -1,7 +1,7 @@
 //! What a broker does with a produced batch: checks it and puts it into its log.
 
-use crate::batch_header::{LOG_OVERHEAD, UP_TO_MAGIC, V2_CRC_START, V2_HEADER};
-use crate::{BatchError, BatchErrorKind, BatchHeader};
+use crate::batch_header::{LOG_OVERHEAD, UP_TO_MAGIC};
+use crate::{BatchError, BatchErrorKind, BatchHeader, crc};
 
 /// Checks what a broker checks before it appends: that `batch` is one whole v2 batch and nothing else, its CRC, and
 /// that its record count agrees with its last offset delta.
@@ -11,7 +11,7 @@ use crate::{BatchError, BatchErrorKind, BatchHeader};
 pub fn validate(batch: &[u8]) -> Result<BatchHeader, BatchError> {
     let header = one_batch(batch)?;
     let fail = |verified, kind| Err(BatchError::batch(&header, verified, kind));
-    let computed = crc(batch);
+    let computed = crc::of_batch(batch);
     if computed != header.crc() {
         let stored = header.crc();
         return fail(false, BatchErrorKind::WrongCrc { stored, computed });
@@ -64,7 +64,7 @@ pub fn assign_offsets(
 /// If `batch` is not one whole v2 batch; it is unchanged then.
 pub fn write_crc(batch: &mut [u8]) -> Result<(), BatchError> {
     one_batch(batch)?;
-    let crc = crc(batch);
+    let crc = crc::of_batch(batch);
     put(batch, UP_TO_MAGIC, crc.to_be_bytes());
     Ok(())
 }
@@ -85,11 +85,6 @@ fn one_batch(batch: &[u8]) -> Result<BatchHeader, BatchError> {
         return fail(BatchErrorKind::MoreThanOneBatch { extra });
     }
     Ok(header)
-}
-
-fn crc(batch: &[u8]) -> u32 {
-    const { assert!(V2_CRC_START < V2_HEADER) };
-    crc32c::crc32c(batch.get(V2_CRC_START..).unwrap_or_default())
 }
 
 fn put<const N: usize>(batch: &mut [u8], at: usize, field: [u8; N]) {

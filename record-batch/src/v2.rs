@@ -8,6 +8,9 @@ const SMALLEST_RECORD: usize = 7;
 /// No header of a record is smaller: two lengths of one byte each.
 const SMALLEST_HEADER: usize = 2;
 
+/// Bytes of a record that hold its fields up to the length of its key, if their varints are short.
+const HEAD: usize = 16;
+
 /// The fields of one record, as they stand in the batch.
 pub(crate) struct Fields<'a> {
     pub(crate) timestamp_delta: i64,
@@ -21,6 +24,80 @@ pub(crate) struct Fields<'a> {
 /// Finds the fields of the record that begins at byte `at`, and the byte at which the next one begins.
 #[inline(always)]
 pub(crate) fn fields(records: &[u8], at: usize) -> Result<(Fields<'_>, usize), RecordProblem> {
+    match short_fields(records, at) {
+        Some(found) => Ok(found),
+        None => any_fields(records, at),
+    }
+}
+
+/// [`fields`] of the usual record: no varint of it is longer than three bytes. `None` is no verdict.
+///
+/// The head of a record is taken at once, so that its bytes need no check each; this walk is the cost of a record.
+#[inline(always)]
+fn short_fields(records: &[u8], at: usize) -> Option<(Fields<'_>, usize)> {
+    let record = records.get(at..)?;
+    let head = record.first_chunk::<HEAD>()?;
+    let (length, start) = short_varint(head, 0)?;
+    let (timestamp_delta, next) = short_varint(head, start + 1)?;
+    let (offset_delta, next) = short_varint(head, next)?;
+    let (key_length, key_start) = short_varint(head, next)?;
+    let end = start + short_length(length)?;
+    let body = record.get(..end)?;
+    let (key, next) = short_sized(body, key_start, key_length)?;
+    let head = body.get(next..)?.first_chunk::<4>()?;
+    let (value_length, start) = short_varint(head, 0)?;
+    let (value, next) = short_sized(body, next + start, value_length)?;
+    let headers = body.get(next..)?;
+    let fields = Fields {
+        timestamp_delta: i64::from(zigzag(timestamp_delta)),
+        offset_delta: zigzag(offset_delta),
+        key,
+        value,
+        headers,
+    };
+    Some((fields, at + end))
+}
+
+#[inline(always)]
+fn zigzag(value: u32) -> i32 {
+    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+}
+
+#[inline(always)]
+fn short_length(value: u32) -> Option<usize> {
+    (value & 1 == 0).then_some((value >> 1) as usize)
+}
+
+#[inline(always)]
+fn short_sized(body: &[u8], start: usize, value: u32) -> Option<(Option<&[u8]>, usize)> {
+    if value == 1 {
+        return Some((None, start));
+    }
+    let end = start + short_length(value)?;
+    Some((Some(body.get(start..end)?), end))
+}
+
+#[inline(always)]
+fn short_varint<const N: usize>(head: &[u8; N], at: usize) -> Option<(u32, usize)> {
+    let first = *head.get(at)? as u32;
+    if first < 0x80 {
+        return Some((first, at + 1));
+    }
+    let second = *head.get(at + 1)? as u32;
+    if second < 0x80 {
+        return Some((first & 0x7f | second << 7, at + 2));
+    }
+    let third = *head.get(at + 2)? as u32;
+    if third < 0x80 {
+        return Some((first & 0x7f | (second & 0x7f) << 7 | third << 14, at + 3));
+    }
+    None
+}
+
+/// [`fields`] of any record.
+#[cold]
+#[inline(never)]
+fn any_fields(records: &[u8], at: usize) -> Result<(Fields<'_>, usize), RecordProblem> {
     let mut reader = Reader::new(records, at);
     let body = sized(&mut reader, "record length")?.ok_or(RecordProblem::Length {
         field: "record length",
