@@ -98,6 +98,8 @@ pub struct Grant {
     pub node: NodeId,
     /// On which of its connections.
     pub lane: Lane,
+    /// The plan it was asked for with: the planner drops a grant whose plan is not the newest.
+    pub plan: u64,
     /// Whether the broker may wait for data (`fetch.max.wait.ms`), or must answer at once.
     pub long_poll: bool,
     /// The request's limit to send, bytes.

@@ -1,1 +1,3 @@
 //! The planner of a Kafka consumer: which node gets which fetch request next.
+
+pub mod machine;

@@ -2,6 +2,7 @@
 
 mod cluster;
 pub mod fetch_session;
+pub mod machine;
 pub mod wire;
 
 pub use cluster::{

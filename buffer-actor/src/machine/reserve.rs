@@ -30,6 +30,8 @@ struct LaneBook {
 struct Standing {
     /// Order of arrival: waiting nodes are served in it.
     order: u64,
+    /// The planner's name for the candidates, for the grant.
+    plan: u64,
     wait: Wait,
 }
 
@@ -92,12 +94,14 @@ impl Node {
 }
 
 impl<D> BufferMachine<D> {
-    /// The planner offers an idle lane of a node and says which partitions the node leads. Replaces a reservation that stands
+    /// The planner offers an idle lane of a node and says which partitions the node leads; `plan` is its name for this list and
+    /// comes back with the grant. Replaces a reservation that stands
     /// for this lane. Answered by [`Effect::Granted`], now or when something can be granted.
     pub fn reserve(
         &mut self,
         node: NodeId,
         lane: Lane,
+        plan: u64,
         candidates: Candidates,
         effects: &mut Effects<D>,
     ) {
@@ -114,6 +118,7 @@ impl<D> BufferMachine<D> {
             .map_or(order, |standing| standing.order);
         book.standing = Some(Standing {
             order,
+            plan,
             wait: Wait::Partitions,
         });
         book.check = true;
@@ -398,9 +403,10 @@ impl<D> BufferMachine<D> {
                 max_bytes,
             },
         );
+        let mut plan = 0;
         if let Some(node) = self.nodes.get_mut(&id) {
             let book = node.lane(lane);
-            book.standing = None;
+            plan = book.standing.take().map_or(0, |standing| standing.plan);
             book.check = false;
             book.ticket = Some(ticket);
             if lane == Lane::Session {
@@ -411,6 +417,7 @@ impl<D> BufferMachine<D> {
             ticket,
             node: id,
             lane,
+            plan,
             long_poll,
             max_bytes,
             reserved,

@@ -112,7 +112,7 @@ impl World {
     /// Offers a lane of the node; what is granted at once.
     pub(super) fn reserve(&mut self, lane: Lane) -> Option<Grant> {
         let candidates = self.candidates();
-        grant(self.run(|machine, _, effects| machine.reserve(NODE, lane, candidates, effects)))
+        grant(self.run(|machine, _, effects| machine.reserve(NODE, lane, 1, candidates, effects)))
     }
 
     pub(super) fn done(

@@ -79,7 +79,7 @@ fn two_nodes_whose_replies_are_both_too_large_go_one_after_the_other() {
         }]
         .into();
         let effects = world.run(|machine, _, effects| {
-            machine.reserve(node, Lane::Session, candidates, effects);
+            machine.reserve(node, Lane::Session, 1, candidates, effects);
         });
         tickets.push(grant(effects).unwrap());
     }
@@ -128,17 +128,17 @@ fn no_new_request_leaves_while_a_reply_waits_for_memory() {
         .into()
     };
     let effects = world.run(|machine, _, effects| {
-        machine.reserve(NodeId(1), Lane::Session, list(a), effects);
+        machine.reserve(NodeId(1), Lane::Session, 1, list(a), effects);
     });
     let first = grant(effects).unwrap();
     world.done(&first, vec![data(&first.asks[0], 10, 1000)]);
     let effects = world.run(|machine, _, effects| {
-        machine.reserve(NodeId(1), Lane::Session, list(a), effects);
+        machine.reserve(NodeId(1), Lane::Session, 1, list(a), effects);
     });
     let waits = grant(effects).unwrap().ticket;
     world.run(|machine, now, effects| machine.need_more(now, waits, 8 << 20, effects));
     let effects = world.run(|machine, _, effects| {
-        machine.reserve(NodeId(2), Lane::Session, list(b), effects);
+        machine.reserve(NodeId(2), Lane::Session, 1, list(b), effects);
     });
     assert_eq!(
         grants(effects),

@@ -102,7 +102,7 @@ fn a_leader_move_voids_requests_and_keeps_what_was_read() {
     // the new leader is asked without waiting for the old one
     let candidates = world.candidates();
     let effects = world.run(|machine, _, effects| {
-        machine.reserve(NodeId(2), Lane::Session, candidates, effects);
+        machine.reserve(NodeId(2), Lane::Session, 1, candidates, effects);
     });
     let third = grant(effects).unwrap();
     assert_eq!(offsets(&third), [(10, false)]);

@@ -1,0 +1,478 @@
+//! One lane of a node as a pure machine: connects when there is something to ask, asks, judges the answer, and says when it
+//! is idle again. `now` is an argument; what the shell must do is returned as [`Effect`]s, in order.
+//!
+//! A lane has at most one request in flight. It is [idle](Effect::Idle) when it may be given the next one: after an answer,
+//! when a throttle ends, when a reconnect pause ends. It connects only for a request, so an idle lane may have no connection.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use buffer_actor::{
+    Backoff, Fetched, Grant, Jitter, Outcome, PartitionId, PartitionReply, TicketId,
+};
+
+use crate::cluster::PartitionTable;
+use crate::fetch_session::{AnswerHead, FetchSession, Plan, Verdict};
+
+/// What a lane needs to know of the configuration. Names are those of the Java client's keys.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SessionConfig {
+    /// `fetch.max.wait.ms`: how long a long poll may take.
+    pub fetch_max_wait: Duration,
+    /// `request.timeout.ms`: from the request to the length of its answer, and again for the body.
+    pub request_timeout: Duration,
+    /// `reconnect.backoff.ms` and `reconnect.backoff.max.ms`.
+    pub reconnect: Backoff,
+}
+
+/// What the lane is to ask.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Job {
+    /// A granted request.
+    Fetch(Grant),
+    /// Keep the session alive; what comes is thrown away.
+    Touch,
+}
+
+/// A request to write.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Request {
+    /// Session and partitions.
+    pub plan: Plan,
+    /// How long the broker may wait for data.
+    pub max_wait: Duration,
+    /// The request's limit, bytes.
+    pub max_bytes: u32,
+}
+
+/// An answer after decoding, its partitions resolved by [`FetchSession::topic`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Answer<D> {
+    /// Top-level error code, 0 for none.
+    pub error_code: i16,
+    /// 0 for none.
+    pub session_id: i32,
+    /// The broker wants to be left alone for so long (KIP-219).
+    pub throttle: Duration,
+    /// What it says of each partition.
+    pub partitions: Vec<AnswerPartition<D>>,
+}
+
+/// One partition of an [`Answer`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct AnswerPartition<D> {
+    /// Which; `None` for one that nobody asked for.
+    pub partition: Option<PartitionId>,
+    /// Its error code, 0 for none.
+    pub error_code: i16,
+    /// -1 if unknown.
+    pub high_watermark: i64,
+    /// -1 if unknown.
+    pub last_stable_offset: i64,
+    /// -1 if unknown.
+    pub log_start_offset: i64,
+    /// Its records.
+    pub fetched: Option<Fetched<D>>,
+}
+
+/// What the shell must do or tell.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Effect<D> {
+    /// Open a connection and agree on versions.
+    Connect,
+    /// Write this; the next frame is its answer.
+    Send(Request),
+    /// Read the body of the answer whose length came.
+    Read,
+    /// Read the body of the answer without keeping it.
+    Skip,
+    /// Drop the connection.
+    Disconnect,
+    /// To the buffer: the answer of this ticket is so many bytes longer than what is reserved.
+    NeedMore(TicketId, u64),
+    /// To the buffer: a granted request ended. Always before [`Effect::Idle`] (I7).
+    Done(TicketId, Outcome<D>, u64),
+    /// To the planner: the lane may be given a request. Whether it holds a live session.
+    Idle {
+        /// There is a session that a long rest would cost.
+        has_session: bool,
+    },
+    /// To the planner: the lane cannot be used for a while.
+    Unavailable,
+    /// To metadata: leaders or topic ids may have changed.
+    RefreshMetadata,
+    /// For the log: the session was lost or refused; the reason.
+    SessionTrouble(&'static str),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Work {
+    job: Job,
+    table: Arc<PartitionTable>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum State {
+    /// May be given a request.
+    Idle,
+    /// Connecting for this request.
+    Connecting(Work),
+    /// The request is out, its answer has not begun.
+    Waiting { work: Work, deadline: Instant },
+    /// The answer's length is known and waits for memory. Its deadline is the buffer's.
+    WaitingForMemory { work: Work },
+    /// The answer's body is being read.
+    Reading {
+        work: Work,
+        deadline: Instant,
+        kept: bool,
+    },
+    /// Throttled, or after a failure.
+    Resting { until: Instant },
+    /// For good.
+    Closed,
+}
+
+/// See the [module's documentation](self).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SessionMachine {
+    config: SessionConfig,
+    session: FetchSession,
+    /// Whether there is a connection; and on it, whether topics may go by id.
+    connection: Option<bool>,
+    state: State,
+    /// Failures in a row.
+    failures: u32,
+    jitter: Jitter,
+}
+
+/// An answer to a touch that is longer than this is not even looked at.
+const LONGEST_TOUCH_ANSWER: u64 = 64 * 1024;
+
+impl SessionMachine {
+    /// An idle lane without a connection. `seed` is for jitter.
+    pub const fn new(config: SessionConfig, session: FetchSession, seed: u64) -> Self {
+        Self {
+            config,
+            session,
+            connection: None,
+            state: State::Idle,
+            failures: 0,
+            jitter: Jitter::new(seed),
+        }
+    }
+
+    /// The session, for resolving an answer.
+    pub const fn session(&self) -> &FetchSession {
+        &self.session
+    }
+
+    /// The planner gives an idle lane something to do.
+    pub fn start<D>(
+        &mut self,
+        now: Instant,
+        job: Job,
+        table: Arc<PartitionTable>,
+        effects: &mut Vec<Effect<D>>,
+    ) {
+        let work = Work { job, table };
+        if self.state != State::Idle {
+            // I2 makes this impossible; custody must not be lost all the same
+            debug_assert!(false, "a lane was given a request while it was not idle");
+            if let Job::Fetch(grant) = work.job {
+                effects.push(Effect::Done(grant.ticket, Outcome::Failed, 0));
+            }
+            return;
+        }
+        if let Some(ids_allowed) = self.connection {
+            self.send(now, work, ids_allowed, effects);
+        } else {
+            self.state = State::Connecting(work);
+            effects.push(Effect::Connect);
+        }
+    }
+
+    /// The connection is open. `ids_allowed`: the broker speaks Fetch v13 or newer.
+    pub fn connected<D>(&mut self, now: Instant, ids_allowed: bool, effects: &mut Vec<Effect<D>>) {
+        self.connection = Some(ids_allowed);
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Connecting(work) => self.send(now, work, ids_allowed, effects),
+            other => self.state = other,
+        }
+    }
+
+    fn send<D>(
+        &mut self,
+        now: Instant,
+        work: Work,
+        ids_allowed: bool,
+        effects: &mut Vec<Effect<D>>,
+    ) {
+        let (plan, max_wait, max_bytes) = match &work.job {
+            Job::Fetch(grant) => {
+                let plan = self
+                    .session
+                    .build(now, &grant.asks, &work.table, ids_allowed);
+                let wait = if grant.long_poll {
+                    self.config.fetch_max_wait
+                } else {
+                    Duration::ZERO
+                };
+                (plan, wait, grant.max_bytes)
+            }
+            Job::Touch => {
+                let Some(plan) = self.session.touch() else {
+                    self.rest(effects);
+                    return;
+                };
+                (plan, Duration::ZERO, 1)
+            }
+        };
+        effects.push(Effect::Send(Request {
+            plan,
+            max_wait,
+            max_bytes,
+        }));
+        // Java's deadline is request.timeout.ms alone; a longer fetch.max.wait.ms would then end every quiet long poll
+        self.state = State::Waiting {
+            work,
+            deadline: now + self.config.request_timeout.max(max_wait + max_wait / 4),
+        };
+    }
+
+    /// The length of the answer came. Its deadline is over; the body has one of its own.
+    pub fn length<D>(&mut self, now: Instant, length: u64, effects: &mut Vec<Effect<D>>) {
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Waiting { work, .. } => match &work.job {
+                Job::Fetch(grant) if length > grant.reserved => {
+                    effects.push(Effect::NeedMore(grant.ticket, length - grant.reserved));
+                    self.state = State::WaitingForMemory { work };
+                }
+                Job::Touch if length > LONGEST_TOUCH_ANSWER => {
+                    self.read(now, work, false, effects);
+                }
+                Job::Fetch(_) | Job::Touch => self.read(now, work, true, effects),
+            },
+            other => {
+                self.state = other;
+                self.failed(now, "an answer that nobody asked for", effects);
+            }
+        }
+    }
+
+    fn read<D>(&mut self, now: Instant, work: Work, kept: bool, effects: &mut Vec<Effect<D>>) {
+        effects.push(if kept { Effect::Read } else { Effect::Skip });
+        self.state = State::Reading {
+            work,
+            deadline: now + self.config.request_timeout,
+            kept,
+        };
+    }
+
+    /// The buffer has memory for the answer that waits, or (`kept` false) wants it thrown away.
+    pub fn memory<D>(
+        &mut self,
+        now: Instant,
+        ticket: TicketId,
+        kept: bool,
+        effects: &mut Vec<Effect<D>>,
+    ) {
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::WaitingForMemory { work } if matches!(&work.job, Job::Fetch(grant) if grant.ticket == ticket) =>
+            {
+                self.read(now, work, kept, effects);
+            }
+            // the connection was lost meanwhile; the buffer has heard of it
+            other => self.state = other,
+        }
+    }
+
+    /// The body was read without being kept.
+    pub fn skipped<D>(&mut self, now: Instant, effects: &mut Vec<Effect<D>>) {
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Reading { work, .. } => {
+                match work.job {
+                    Job::Fetch(grant) => {
+                        self.session.lost();
+                        effects.push(Effect::Done(grant.ticket, Outcome::Discarded, 0));
+                    }
+                    Job::Touch => self.session.skipped(),
+                }
+                self.rest(effects);
+            }
+            other => {
+                self.state = other;
+                self.failed(now, "an answer that nobody asked for", effects);
+            }
+        }
+    }
+
+    /// The answer was read and decoded; `received` bytes of it are alive.
+    pub fn answer<D>(
+        &mut self,
+        now: Instant,
+        answer: Answer<D>,
+        received: u64,
+        effects: &mut Vec<Effect<D>>,
+    ) {
+        let work = match std::mem::replace(&mut self.state, State::Idle) {
+            State::Reading { work, .. } => work,
+            other => {
+                self.state = other;
+                self.failed(now, "an answer that nobody asked for", effects);
+                return;
+            }
+        };
+        self.failures = 0;
+        let head = AnswerHead {
+            error_code: answer.error_code,
+            session_id: answer.session_id,
+            throttled: !answer.throttle.is_zero(),
+        };
+        let mentioned = answer.partitions.iter().map(|part| part.partition);
+        let verdict = self.session.receive(now, head, mentioned);
+        let outcome = match verdict {
+            Verdict::Accepted => Outcome::Reply(self.replies(answer.partitions)),
+            Verdict::Rejected {
+                reason,
+                refresh_metadata,
+            } => {
+                effects.push(Effect::SessionTrouble(reason));
+                if refresh_metadata {
+                    effects.push(Effect::RefreshMetadata);
+                }
+                Outcome::Failed
+            }
+        };
+        if let Job::Fetch(grant) = work.job {
+            effects.push(Effect::Done(grant.ticket, outcome, received));
+        }
+        if answer.throttle.is_zero() {
+            self.rest(effects);
+        } else {
+            self.state = State::Resting {
+                until: now + answer.throttle,
+            };
+        }
+    }
+
+    fn replies<D>(&mut self, partitions: Vec<AnswerPartition<D>>) -> Vec<PartitionReply<D>> {
+        let mut replies = Vec::with_capacity(partitions.len());
+        for part in partitions {
+            let Some(partition) = part.partition else {
+                continue;
+            };
+            if part.error_code == 0 && part.high_watermark >= 0 {
+                self.session.observe(partition, part.high_watermark);
+            }
+            // what comes for a parked partition is the other lane's affair
+            let Some(epoch) = self.session.asked(partition) else {
+                continue;
+            };
+            replies.push(PartitionReply {
+                partition,
+                epoch,
+                error_code: part.error_code,
+                high_watermark: part.high_watermark,
+                last_stable_offset: part.last_stable_offset,
+                log_start_offset: part.log_start_offset,
+                fetched: part.fetched,
+            });
+        }
+        replies
+    }
+
+    /// The connection could not be made, was lost, or is of no use any more.
+    pub fn failed<D>(&mut self, now: Instant, reason: &'static str, effects: &mut Vec<Effect<D>>) {
+        let was_connected = self.connection.take().is_some();
+        if was_connected {
+            effects.push(Effect::Disconnect);
+        }
+        let work = match std::mem::replace(&mut self.state, State::Idle) {
+            // a broker closes idle connections, and nothing is lost by it
+            State::Idle => return,
+            resting @ (State::Resting { .. } | State::Closed) => {
+                self.state = resting;
+                return;
+            }
+            State::Connecting(work) => work,
+            State::Waiting { work, .. }
+            | State::WaitingForMemory { work }
+            | State::Reading { work, .. } => {
+                self.session.lost();
+                effects.push(Effect::SessionTrouble(reason));
+                work
+            }
+        };
+        if let Job::Fetch(grant) = work.job {
+            effects.push(Effect::Done(grant.ticket, Outcome::Failed, 0));
+        }
+        effects.push(Effect::RefreshMetadata);
+        effects.push(Effect::Unavailable);
+        let delay = self
+            .config
+            .reconnect
+            .delay(self.failures, self.jitter.next());
+        self.failures = self.failures.saturating_add(1);
+        self.state = State::Resting { until: now + delay };
+    }
+
+    /// The next moment at which [`timeout`](Self::timeout) has something to do.
+    pub const fn poll_timeout(&self) -> Option<Instant> {
+        match &self.state {
+            State::Waiting { deadline, .. } | State::Reading { deadline, .. } => Some(*deadline),
+            State::Resting { until } => Some(*until),
+            State::Idle | State::Connecting(_) | State::WaitingForMemory { .. } | State::Closed => {
+                None
+            }
+        }
+    }
+
+    /// Time has passed.
+    pub fn timeout<D>(&mut self, now: Instant, effects: &mut Vec<Effect<D>>) {
+        match self.state {
+            State::Waiting { deadline, .. } if deadline <= now => {
+                self.failed(now, "no answer within request.timeout.ms", effects);
+            }
+            State::Reading { deadline, .. } if deadline <= now => {
+                self.failed(now, "an answer that stopped half-way", effects);
+            }
+            State::Resting { until } if until <= now => self.rest(effects),
+            _ => {}
+        }
+    }
+
+    /// The lane will not be used again. The plan that ends the session, if there is one and a connection to send it on.
+    pub fn close<D>(&mut self, effects: &mut Vec<Effect<D>>) -> Option<Plan> {
+        let state = std::mem::replace(&mut self.state, State::Closed);
+        let mid_answer = matches!(
+            state,
+            State::WaitingForMemory { .. } | State::Reading { .. }
+        );
+        match state {
+            State::Connecting(work)
+            | State::Waiting { work, .. }
+            | State::WaitingForMemory { work }
+            | State::Reading { work, .. } => {
+                if let Job::Fetch(grant) = work.job {
+                    effects.push(Effect::Done(grant.ticket, Outcome::Failed, 0));
+                }
+            }
+            State::Idle | State::Resting { .. } | State::Closed => {}
+        }
+        let plan = self.session.close();
+        // behind a request in flight it is answered in turn; in the middle of an answer it would wait for the body
+        self.connection.take().filter(|_| !mid_answer)?;
+        plan
+    }
+
+    fn rest<D>(&mut self, effects: &mut Vec<Effect<D>>) {
+        self.state = State::Idle;
+        effects.push(Effect::Idle {
+            has_session: self.session.id().is_some(),
+        });
+    }
+}
