@@ -39,7 +39,6 @@ pub use key::{ConfigKey, KeyStatus};
 pub use offset_reset::OffsetReset;
 pub use secret::Secret;
 
-use error::excerpt;
 use key::{Field, Slot};
 
 /// The configuration of a consumer, typed.
@@ -83,17 +82,7 @@ impl ConsumerConfig {
         let text = value.trim_matches(|character| character <= ' ');
         match &found.slot {
             Slot::Field(Field { set, .. }) => {
-                set(self, text).map_err(|detail| ConfigError::InvalidValue {
-                    key: found.name,
-                    value: if found.is_secret() {
-                        secret::HIDDEN.to_owned()
-                    } else {
-                        excerpt(text)
-                    },
-                    detail: detail.unwrap_or_default(),
-                    allowed: format!("{}: {}", found.type_name(), found.allowed()),
-                    default: found.default_value(),
-                })?;
+                set(self, text).map_err(|detail| ConfigError::invalid(found, text, detail))?;
                 self.given.insert(found.name);
                 Ok(())
             }

@@ -191,6 +191,9 @@ impl fmt::Display for BootstrapServers {
 }
 
 fn parse_address(address: &str) -> Result<HostPort, String> {
+    if address.contains('@') {
+        return Err("a user or password has no place here, see sasl.jaas.config".to_owned());
+    }
     if let Some(bracketed) = address.strip_prefix('[') {
         let (host, rest) = bracketed
             .split_once(']')
@@ -215,9 +218,6 @@ fn parse_address(address: &str) -> Result<HostPort, String> {
     }
     if host.is_empty() {
         return Err("the host is missing, write host:port".to_owned());
-    }
-    if host.contains('@') {
-        return Err("a user or password has no place here, see sasl.jaas.config".to_owned());
     }
     if !host.is_ascii() {
         return Err("a name with other than ASCII letters is written in its xn-- form".to_owned());

@@ -39,7 +39,10 @@ impl ConsumerConfig {
             let key = suffix.to_ascii_lowercase().replace('_', ".");
             let result = match value.as_ref().to_str() {
                 Some(value) => config.set(&key, value),
-                None => key::find(&key).and_then(|found| Err(not_text(found))),
+                None => key::find(&key).and_then(|found| {
+                    let detail = "it is not UTF-8".to_owned();
+                    Err(ConfigError::invalid(found, "…", Some(detail)))
+                }),
             };
             match result {
                 Err(ConfigError::UnknownKey {
@@ -55,15 +58,5 @@ impl ConsumerConfig {
             }
         }
         errors.into_result(config)
-    }
-}
-
-fn not_text(key: &key::ConfigKey) -> ConfigError {
-    ConfigError::InvalidValue {
-        key: key.name,
-        value: "[not UTF-8]".to_owned(),
-        detail: String::new(),
-        allowed: format!("{}: {}", key.type_name(), key.allowed()),
-        default: key.default_value(),
     }
 }

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use super::key::ConfigKey;
+use super::kind::Refusal;
+use super::secret::HIDDEN;
+
 /// One thing that is wrong with a configuration. No value of a secret key, nor of an unknown one, is in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -74,6 +78,25 @@ pub enum ConfigError {
         /// What is wrong.
         problem: &'static str,
     },
+}
+
+impl ConfigError {
+    /// That a value is not one of the key.
+    pub(super) fn invalid(key: &ConfigKey, value: &str, detail: Refusal) -> Self {
+        // before an @ there may be a password, as in a URL
+        let is_hidden = key.is_secret() || value.contains('@');
+        Self::InvalidValue {
+            key: key.name(),
+            value: if is_hidden {
+                HIDDEN.to_owned()
+            } else {
+                excerpt(value)
+            },
+            detail: detail.unwrap_or_default(),
+            allowed: [key.type_name(), &key.allowed()].join(": "),
+            default: key.default_value(),
+        }
+    }
 }
 
 fn suggestion(key: Option<&str>) -> String {

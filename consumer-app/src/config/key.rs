@@ -70,7 +70,7 @@ impl ConfigKey {
     /// What it is for, in a sentence or a few.
     #[must_use]
     pub const fn meaning(&self) -> &'static str {
-        self.meaning
+        self.meaning.trim_ascii_start()
     }
 
     /// Its type, named as in the documentation of the Java client.

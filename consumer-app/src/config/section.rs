@@ -7,13 +7,15 @@
 /// /// What it means.
 /// "its.name" => pub its_getter: Stored as Returned = kind, default;
 /// ```
+///
+/// where `as Returned` is left out when the getter returns a copy.
 macro_rules! section {
     (
         $(#[doc = $about:literal])+
         $section:ident in $slot:ident, $feature:expr;
         $(
             $(#[doc = $meaning:literal])+
-            $key:literal => $visibility:vis $getter:ident: $stored:ty as $returned:ty = $kind:expr, $default:expr;
+            $key:literal => $visibility:vis $getter:ident: $stored:ty $(as $returned:ty)? = $kind:expr, $default:expr;
         )+
     ) => {
         $(#[doc = $about])+
@@ -52,7 +54,7 @@ macro_rules! section {
                 #[doc = ""]
                 #[doc = concat!("Key: `", $key, "`.")]
                 #[must_use]
-                $visibility fn $getter(&self) -> $returned {
+                $visibility fn $getter(&self) -> returned!($stored $(, $returned)?) {
                     self.$slot.$getter.shown()
                 }
             )+
@@ -60,4 +62,14 @@ macro_rules! section {
     };
 }
 
-pub(super) use section;
+/// The type that a getter returns.
+macro_rules! returned {
+    ($stored:ty) => {
+        $stored
+    };
+    ($stored:ty, $returned:ty) => {
+        $returned
+    };
+}
+
+pub(super) use {returned, section};

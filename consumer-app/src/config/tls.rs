@@ -1,11 +1,12 @@
 //! Keys of encrypted connections, in effect when `security.protocol` is `SSL` or `SASL_SSL`.
 
+use super::ConsumerConfig;
 use super::choice::{EndpointIdentification, StoreType, TlsVersion};
 use super::feature::Feature;
 use super::key::{ConfigKey, Field, Nature, Slot};
 use super::kind::{Kind, ListOf, OneOf, Optional, Password, Shown, Text, shown_by_copy};
 use super::secret::Secret;
-use super::{ConsumerConfig, section::section};
+use super::section::{returned, section};
 
 shown_by_copy!(EndpointIdentification, StoreType, TlsVersion);
 
@@ -14,8 +15,7 @@ section! {
     Tls in tls, Some(Feature::Tls);
 
     /// The version of TLS that is tried first.
-    "ssl.protocol" => pub ssl_protocol: TlsVersion as TlsVersion
-        = OneOf::<TlsVersion>::exactly(), TlsVersion::Tls13;
+    "ssl.protocol" => pub ssl_protocol: TlsVersion = OneOf::<TlsVersion>::exactly(), TlsVersion::Tls13;
 
     /// The versions of TLS that are allowed.
     "ssl.enabled.protocols" => pub ssl_enabled_protocols: Vec<TlsVersion> as &[TlsVersion]
@@ -26,11 +26,11 @@ section! {
         = ListOf(Text::NOT_EMPTY), Vec::new();
 
     /// How the broker's name is checked against its certificate; an empty value turns the check off.
-    "ssl.endpoint.identification.algorithm" => pub ssl_endpoint_identification_algorithm: EndpointIdentification as EndpointIdentification
+    "ssl.endpoint.identification.algorithm" => pub ssl_endpoint_identification_algorithm: EndpointIdentification
         = OneOf::<EndpointIdentification>::in_any_case(), EndpointIdentification::Https;
 
     /// The form of the store with this client's own key.
-    "ssl.keystore.type" => pub ssl_keystore_type: StoreType as StoreType
+    "ssl.keystore.type" => pub ssl_keystore_type: StoreType
         = OneOf::<StoreType>::in_any_case(), StoreType::Jks;
 
     /// The file with this client's own key and certificates.
@@ -38,8 +38,7 @@ section! {
         = Optional(Text::ANY), None;
 
     /// The password of that file.
-    "ssl.keystore.password" => pub ssl_keystore_password: Option<Secret> as Option<&Secret>
-        = Password, None;
+    "ssl.keystore.password" => pub ssl_keystore_password: Option<Secret> as Option<&Secret> = Password, None;
 
     /// This client's own key, as PEM text (KIP-651).
     "ssl.keystore.key" => pub ssl_keystore_key: Option<Secret> as Option<&Secret> = Password, None;
@@ -52,7 +51,7 @@ section! {
     "ssl.key.password" => pub ssl_key_password: Option<Secret> as Option<&Secret> = Password, None;
 
     /// The form of the store with the certificates that are trusted.
-    "ssl.truststore.type" => pub ssl_truststore_type: StoreType as StoreType
+    "ssl.truststore.type" => pub ssl_truststore_type: StoreType
         = OneOf::<StoreType>::in_any_case(), StoreType::Jks;
 
     /// The file with the certificates that are trusted.

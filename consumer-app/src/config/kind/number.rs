@@ -86,10 +86,12 @@ impl<T: Display + FromStr + PartialOrd + Copy> Kind for Number<T> {
 
     fn parse(&self, text: &str) -> Result<T, Refusal> {
         let value = text.parse().map_err(|_| None)?;
-        if value < self.least || value > self.most {
-            return Err(None);
+        // not the other way round: NaN is neither below nor above
+        if value >= self.least && value <= self.most {
+            Ok(value)
+        } else {
+            Err(None)
         }
-        Ok(value)
     }
 
     fn write(&self, value: &T) -> Option<String> {

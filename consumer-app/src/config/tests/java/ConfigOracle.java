@@ -1,4 +1,5 @@
 import java.io.StringReader;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -30,7 +31,7 @@ public class ConfigOracle {
         "a=1\\\n2", "a=1\\\n   2", "a=1\\\r\n  2", "a=1\\\r  2", "a=1\\\n\n b=2", "a=1\\\n# 2", "# a\\\nb=2", "a=1\\\\\nb=2", "a=1\\\\\\\n2", "a=1\\",
         "a=1\\\n", "a\\\n  b=1", "a\\=b=1", "a\\:b=1", "a\\ b=1", "a\\#b=1", "\\#a=1", "a=\\t\\n\\r\\f", "a=\\q\\'\\\"\\ ", "a=\\0", "a=\\u0041\\u00e9\\u4E2d",
         "\\u0061=1", "a=\\u0020", "a=\\u0020 x", "a=\\uD83D\\uDE00", "a=\\uD83D", "a=\\uDE00x", "a=\\uD83Dx", "a=\\uD83D\\u0041", "a=\\u00", "a=\\u00g0", "a=\\u", "a=\\U0041",
-        "a=1\na=2", "a=é中😀", "é=1", "\u00a0a=1", "a\u00a0=1", "a=1\u0085b=2", "a=1\u2028b=2", "a=1\0b", "\uFEFFa=1", " \n\t\n a=1", "a=1\\\n   \nb=2", "a=1\\\n \\\n 2",
+        "a=1\na=2", "a=é中😀", "é=1", "\u00a0a=1", "a\u00a0=1", "a=1\u0085b=2", "a=1\u2028b=2", "a=1\0b", " \n\t\n a=1", "a=1\\\n   \nb=2", "a=1\\\n \\\n 2",
         "a\\", "\\", "\\\n", "\\\na=1", "a=x\\\ty", "key with spaces=1", "a\n=1", "a\\\n=1", "a \\\n = \\\n 1", "a=b=c:d e", "a=[{\"x\": 1}]",
         "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\\n  username=\"u\" \\\n  password=\"p\\\\u\";");
 
@@ -80,6 +81,8 @@ public class ConfigOracle {
                 List<String> pairs = new ArrayList<>();
                 read.stringPropertyNames().stream().sorted().forEach(name -> pairs.add(json(List.of(name, read.getProperty(name)))));
                 result = "[" + String.join(",", pairs) + "]";
+                // half a surrogate pair is text in Java only
+                if (!StandardCharsets.UTF_8.newEncoder().canEncode(read.toString())) result = "null";
             } catch (IllegalArgumentException e) {
                 result = "null";
             }
