@@ -1,0 +1,14 @@
+//! The cluster of one node that most tests share, each with topics of its own.
+
+use std::sync::LazyLock;
+
+use integration_tests::kafka::Cluster;
+
+/// Starts with the first test that needs it and ends with the process.
+pub(crate) static KAFKA: LazyLock<Cluster> = LazyLock::new(|| {
+    Cluster::builder()
+        .property("log.cleaner.backoff.ms", "500")
+        .listener("OUTSIDE", "PLAINTEXT")
+        .start()
+        .unwrap_or_else(|error| panic!("{error}"))
+});
