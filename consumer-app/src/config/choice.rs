@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::feature::Feature;
+
 /// A value that is one of a few names.
 pub(super) trait Choice: Copy + PartialEq + 'static {
     /// All values, in the order in which they are shown to the user.
@@ -115,6 +117,13 @@ impl SecurityProtocol {
     #[must_use]
     pub const fn uses_sasl(self) -> bool {
         matches!(self, Self::SaslPlaintext | Self::SaslSsl)
+    }
+
+    /// What the consumer must have for it.
+    pub(super) fn features(self) -> impl Iterator<Item = Feature> {
+        let tls = self.uses_tls().then_some(Feature::Tls);
+        let sasl = self.uses_sasl().then_some(Feature::Sasl);
+        tls.into_iter().chain(sasl)
     }
 }
 

@@ -7,7 +7,7 @@ use super::bootstrap::BootstrapServers;
 use super::choice::{MetadataRecoveryStrategy, SecurityProtocol};
 use super::key::{ConfigKey, Field, Nature, Slot};
 use super::kind::{
-    Flag, Kind, Number, OneOf, OrMinusOne, Servers, Shown, Span, Text, shown_by_copy,
+    Flag, Kind, Number, OneOf, OrMinusOne, Protocol, Servers, Shown, Span, Text, shown_by_copy,
 };
 use super::section::{returned, section};
 
@@ -29,7 +29,7 @@ section! {
 
     /// How connections are secured.
     "security.protocol" => pub security_protocol: SecurityProtocol
-        = OneOf::<SecurityProtocol>::in_any_case(), SecurityProtocol::Plaintext;
+        = Protocol, SecurityProtocol::Plaintext;
 
     /// How long a request may wait for its answer before the connection is given up.
     "request.timeout.ms" => pub request_timeout: Duration = Span::int_ms(0), Duration::from_secs(30);

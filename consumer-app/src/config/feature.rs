@@ -13,7 +13,10 @@ impl Feature {
     /// Whether the consumer has it.
     pub(super) const fn is_built(self) -> bool {
         match self {
-            Self::Groups | Self::Tls | Self::Sasl | Self::ResetByDuration => false,
+            Self::Groups => false,
+            Self::Tls => false,
+            Self::Sasl => false,
+            Self::ResetByDuration => false,
         }
     }
 

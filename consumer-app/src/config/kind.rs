@@ -12,7 +12,7 @@ use super::offset_reset::OffsetReset;
 use super::secret::Secret;
 
 pub(super) use combined::{ListOf, Optional};
-pub(super) use named::{Assignors, Reset, Servers};
+pub(super) use named::{Assignors, Protocol, Reset, Servers};
 pub(super) use number::{Flag, Number, OrMinusOne, Span};
 pub(super) use text::{OneOf, Password, Text};
 

@@ -79,41 +79,27 @@ fn check_group_protocol(config: &ConsumerConfig, errors: &mut ConfigErrors) {
 }
 
 fn check_features(config: &ConsumerConfig, errors: &mut ConfigErrors) {
-    let protocol = config.security_protocol();
-    let asked = [
-        (
-            "group.id",
-            Feature::Groups,
-            config.group_id().is_some(),
-            &[] as &'static [&'static str],
-        ),
-        (
-            "security.protocol",
-            Feature::Tls,
-            protocol.uses_tls(),
-            &["PLAINTEXT"],
-        ),
-        (
-            "security.protocol",
-            Feature::Sasl,
-            protocol.uses_sasl(),
-            &["PLAINTEXT"],
-        ),
-        (
-            "auto.offset.reset",
-            Feature::ResetByDuration,
-            matches!(config.auto_offset_reset(), OffsetReset::ByDuration(_)),
-            &["latest", "earliest", "none"],
-        ),
-    ];
-    for (key, feature, is_asked, accepted) in asked {
-        if is_asked && !feature.is_built() {
+    let mut ask = |key, feature: Feature, accepted| {
+        if !feature.is_built() {
             errors.push(ConfigError::NotYetSupported {
                 key,
                 what: feature.describe(),
                 accepted,
             });
         }
+    };
+    if config.group_id().is_some() {
+        ask("group.id", Feature::Groups, &[] as &[_]);
+    }
+    for feature in config.security_protocol().features() {
+        ask("security.protocol", feature, &["PLAINTEXT"]);
+    }
+    if matches!(config.auto_offset_reset(), OffsetReset::ByDuration(_)) {
+        ask(
+            "auto.offset.reset",
+            Feature::ResetByDuration,
+            &["latest", "earliest", "none"],
+        );
     }
     // who gives a certificate or a password expects it to be used, even where security.protocol was forgotten
     let defaults = ConsumerConfig::default();
@@ -126,12 +112,8 @@ fn check_features(config: &ConsumerConfig, errors: &mut ConfigErrors) {
         else {
             continue;
         };
-        if !feature.is_built() && write(config) != write(&defaults) {
-            errors.push(ConfigError::NotYetSupported {
-                key: key.name,
-                what: feature.describe(),
-                accepted: &[],
-            });
+        if write(config) != write(&defaults) {
+            ask(key.name, *feature, &[]);
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use super::{Kind, ListOf, OneOf, Refusal};
 use crate::config::bootstrap::{BootstrapServers, HostPort};
-use crate::config::choice::Assignor;
+use crate::config::choice::{Assignor, Choice, SecurityProtocol};
 use crate::config::feature::Feature;
 use crate::config::offset_reset::OffsetReset;
+
+const NOT_YET: &str = " (not supported yet)";
 
 /// `partition.assignment.strategy`: the assignors' own names, or the Java classes of them.
 pub(in crate::config) struct Assignors;
@@ -74,12 +76,9 @@ impl Kind for Reset {
     }
 
     fn allowed(&self) -> String {
-        let by_duration = if Feature::ResetByDuration.is_built() {
-            ""
-        } else {
-            " (not supported yet)"
-        };
-        format!("latest, earliest, none, by_duration:PnDTnHnMn.nS{by_duration}")
+        let is_built = Feature::ResetByDuration.is_built();
+        let note = if is_built { "" } else { NOT_YET };
+        format!("latest, earliest, none, by_duration:PnDTnHnMn.nS{note}")
     }
 
     fn parse(&self, text: &str) -> Result<OffsetReset, Refusal> {
@@ -88,6 +87,33 @@ impl Kind for Reset {
 
     fn write(&self, value: &OffsetReset) -> Option<String> {
         Some(value.to_string())
+    }
+}
+
+/// `security.protocol`.
+pub(in crate::config) struct Protocol;
+
+impl Kind for Protocol {
+    type Value = SecurityProtocol;
+
+    fn type_name(&self) -> &'static str {
+        "string"
+    }
+
+    fn allowed(&self) -> String {
+        let described = SecurityProtocol::ALL.iter().map(|protocol| {
+            let is_built = protocol.features().all(Feature::is_built);
+            format!("{protocol}{}", if is_built { "" } else { NOT_YET })
+        });
+        described.collect::<Vec<_>>().join(", ")
+    }
+
+    fn parse(&self, text: &str) -> Result<SecurityProtocol, Refusal> {
+        OneOf::in_any_case().parse(text)
+    }
+
+    fn write(&self, value: &SecurityProtocol) -> Option<String> {
+        OneOf::in_any_case().write(value)
     }
 }
 

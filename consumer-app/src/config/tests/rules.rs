@@ -1,16 +1,19 @@
 //! What does not concern one key alone. Where the Java client has the rule, it is as its version 4.4.0 was seen to apply it.
 
 use super::errors_of;
+use crate::config::feature::Feature;
 use crate::config::{ConfigError, ConfigWarning, ConsumerConfig};
 
+type Pairs<'a> = &'a [(&'a str, &'a str)];
+
 /// A configuration that is valid but for what is given.
-fn config(pairs: &[(&str, &str)]) -> ConsumerConfig {
+fn config(pairs: Pairs) -> ConsumerConfig {
     let servers = [("bootstrap.servers", "localhost:9092")];
     ConsumerConfig::from_pairs(servers.iter().chain(pairs).copied()).unwrap()
 }
 
 /// The keys of the conflicts that a configuration has.
-fn conflicts(pairs: &[(&str, &str)]) -> Vec<(&'static str, &'static str)> {
+fn conflicts(pairs: Pairs) -> Vec<(&'static str, &'static str)> {
     let errors = config(pairs).validate().err().into_iter().flatten();
     errors
         .filter_map(|error| match error {
@@ -90,57 +93,69 @@ fn the_heartbeat_of_a_classic_member_is_shorter_than_its_session() {
 
 #[test]
 fn what_is_not_there_yet_is_refused_by_name() {
-    let cases: [(&[(&str, &str)], &[&str]); 9] = [
-        (&[("group.id", "g")], &["group.id"]),
-        (&[("security.protocol", "SSL")], &["security.protocol"]),
+    let cases: [(Pairs, &[(&str, Feature)]); 7] = [
+        (&[("group.id", "g")], &[("group.id", Feature::Groups)]),
+        (
+            &[("security.protocol", "SSL")],
+            &[("security.protocol", Feature::Tls)],
+        ),
         (
             &[("security.protocol", "SASL_PLAINTEXT")],
-            &["security.protocol"],
+            &[("security.protocol", Feature::Sasl)],
         ),
         (
             &[("security.protocol", "SASL_SSL")],
-            &["security.protocol", "security.protocol"],
+            &[
+                ("security.protocol", Feature::Tls),
+                ("security.protocol", Feature::Sasl),
+            ],
         ),
         (
             &[("auto.offset.reset", "by_duration:PT1H")],
-            &["auto.offset.reset"],
+            &[("auto.offset.reset", Feature::ResetByDuration)],
         ),
         (
             &[("ssl.truststore.location", "ca.pem")],
-            &["ssl.truststore.location"],
+            &[("ssl.truststore.location", Feature::Tls)],
         ),
         (
             &[("ssl.key.password", "x"), ("sasl.jaas.config", "y")],
-            &["ssl.key.password", "sasl.jaas.config"],
-        ),
-        // what is the default anyway, or has no effect without its group, asks for nothing
-        (
             &[
-                ("security.protocol", "PLAINTEXT"),
-                ("sasl.mechanism", "GSSAPI"),
-                ("ssl.protocol", "TLSv1.3"),
+                ("ssl.key.password", Feature::Tls),
+                ("sasl.jaas.config", Feature::Sasl),
             ],
-            &[],
-        ),
-        (
-            &[
-                ("session.timeout.ms", "10000"),
-                ("group.instance.id", "i"),
-                ("max.poll.interval.ms", "1"),
-            ],
-            &[],
         ),
     ];
-    for (pairs, expected) in cases {
+    for (pairs, asked) in cases {
+        let missing = asked.iter().filter(|(_, feature)| !feature.is_built());
+        let expected: Vec<_> = missing
+            .map(|(key, feature)| (*key, feature.describe()))
+            .collect();
         let errors = config(pairs).validate().err().into_iter().flatten();
-        let keys: Vec<_> = errors
+        let refused: Vec<_> = errors
             .map(|error| match error {
-                ConfigError::NotYetSupported { key, .. } => key,
+                ConfigError::NotYetSupported { key, what, .. } => (key, what),
                 other => panic!("{pairs:?}: {other}"),
             })
             .collect();
-        assert_eq!(keys, expected, "{pairs:?}");
+        assert_eq!(refused, expected, "{pairs:?}");
     }
+}
+
+#[test]
+fn what_is_the_default_or_has_no_effect_without_a_group_asks_for_nothing() {
+    let defaults = [
+        ("security.protocol", "PLAINTEXT"),
+        ("sasl.mechanism", "GSSAPI"),
+        ("ssl.protocol", "TLSv1.3"),
+    ];
+    assert_eq!(config(&defaults).validate().unwrap(), []);
+    let group = [
+        ("session.timeout.ms", "10000"),
+        ("group.instance.id", "i"),
+        ("max.poll.interval.ms", "1"),
+    ];
+    assert_eq!(config(&group).validate().unwrap(), []);
 }
 
 #[test]
@@ -148,15 +163,14 @@ fn several_rules_report_together() {
     let pairs = [
         ("enable.auto.commit", "true"),
         ("group.remote.assignor", "uniform"),
-        ("security.protocol", "SSL"),
     ];
     let errors = errors_of(ConsumerConfig::from_pairs(pairs).unwrap().validate());
-    assert_eq!(errors.len(), 4, "{errors:?}");
+    assert_eq!(errors.len(), 3, "{errors:?}");
 }
 
 #[test]
 fn a_pause_above_its_maximum_is_a_warning() {
-    let warnings = |pairs: &[(&str, &str)]| config(pairs).validate().unwrap();
+    let warnings = |pairs: Pairs| config(pairs).validate().unwrap();
     for (key, value, maximum) in [
         ("retry.backoff.ms", "1001", "retry.backoff.max.ms"),
         ("reconnect.backoff.ms", "1001", "reconnect.backoff.max.ms"),
