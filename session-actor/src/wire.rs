@@ -22,6 +22,8 @@ mod header;
 mod malformed;
 mod negotiate;
 mod peer;
+#[cfg(test)]
+mod scripted_broker;
 
 pub use error::WireError;
 pub use error_code::ErrorCode;
