@@ -1,14 +1,33 @@
 //! Custody of partitions, completed fetches, byte budget and leases of a Kafka consumer.
+//!
+//! The buffer decides what may be fetched: before each request the planner offers an idle lane of a node
+//! ([`messages::Reserve`]), and the buffer answers with the exact offsets to send, taking custody of those partitions in the
+//! same step ([`messages::Granted`]). What comes back ([`messages::FetchDone`]) moves the *fetch position*; the *consumed
+//! position* moves when the application is given records ([`messages::Take`]). Nothing is ever left out of a session for being
+//! buffered.
+//!
+//! [`machine`] is the whole of the decisions, without clock or I/O; [`BufferActor`] is a thin shell around it.
 
+mod actor;
 mod backoff;
 mod error;
 mod ids;
 pub mod machine;
+mod memory;
+pub mod messages;
 mod model;
 mod policy;
+mod records;
+mod shared;
+mod ticket;
 
+pub use actor::{BufferActor, Neighbours, Stop};
 pub use backoff::{Backoff, Jitter};
 pub use error::PartitionError;
 pub use ids::{FetchEpoch, Lane, NodeId, PartitionId, TakeId, TicketId};
+pub use memory::Memory;
 pub use model::*;
 pub use policy::{Policy, UnknownPolicy};
+pub use records::{FetchedRecords, LeasedItem};
+pub use shared::{Offsets, PartitionState, SharedState};
+pub use ticket::Ticket;

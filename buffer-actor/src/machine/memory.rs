@@ -100,6 +100,11 @@ impl<D> BufferMachine<D> {
         });
     }
 
+    /// Whether a release of bytes would let something go on.
+    pub fn waits_for_memory(&self) -> bool {
+        !self.memory_queue.is_empty() || self.has_budget_waiters()
+    }
+
     /// A batch was decompressed: its bytes count from now on, and may overdraw the budget (memory is needed to drain memory).
     pub const fn charge(&mut self, bytes: u64) {
         self.budget.charge(bytes);

@@ -151,6 +151,15 @@ impl<D> BufferMachine<D> {
         entry.check();
     }
 
+    /// A node waits for memory.
+    pub(super) fn has_budget_waiters(&self) -> bool {
+        self.nodes.values().any(|node| {
+            Lane::ALL
+                .iter()
+                .any(|&lane| node.wait(lane) == Some(Wait::Budget))
+        })
+    }
+
     /// Something about a partition changed that may turn a refusal into a grant.
     pub(super) fn check_partition(&mut self, id: PartitionId) {
         if let Some(home) = self.partitions.get(id).and_then(|partition| partition.home) {

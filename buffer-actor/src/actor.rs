@@ -1,0 +1,467 @@
+//! The shell of the buffer: a message in, a call of the machine, its effects out as tells.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix::{
+    Actor, ActorContext, AsyncContext, Context, Handler, MessageResult, Recipient, SpawnHandle,
+};
+use record_batch::TopicPartition;
+use tokio::sync::oneshot;
+use tracing::{debug, warn};
+
+use crate::ids::{PartitionId, TakeId, TicketId};
+use crate::machine::{BufferMachine, NotAssigned};
+use crate::memory::Memory;
+use crate::messages::{
+    Abandoned, Assign, AssignmentChanged, Block, BufferStatus, FetchDone, GetStatus, Granted,
+    LeadersChanged, LookUp, LookupFailed, MemoryDecision, MemoryReleased, MetadataStale,
+    NeedMemory, Pause, PositionsFound, ReaderGone, Reserve, Seek, SeekTo, Take, Withdraw,
+};
+use crate::model::{BufferConfig, Effect, Item, Lookup, Outcome};
+use crate::records::{FetchedRecords, LeasedItem};
+use crate::shared::{PartitionState, SharedState};
+use crate::ticket::Ticket;
+
+/// Whom the buffer tells.
+#[derive(Debug, Clone)]
+pub struct Neighbours {
+    /// Fetch: grants.
+    pub granted: Recipient<Granted>,
+    /// Fetch: assignments.
+    pub assignment: Recipient<AssignmentChanged>,
+    /// Metadata: positions to find.
+    pub look_up: Recipient<LookUp>,
+    /// Metadata: topics to ask about.
+    pub metadata_stale: Recipient<MetadataStale>,
+}
+
+/// The actor. See the [crate](crate) for what it is for.
+pub struct BufferActor {
+    machine: BufferMachine<FetchedRecords>,
+    memory: Memory,
+    shared: SharedState,
+    neighbours: Neighbours,
+    abandoned: Option<Recipient<Abandoned>>,
+    /// By slot.
+    states: Vec<Option<(PartitionId, Arc<PartitionState>)>>,
+    waiting: BTreeMap<TakeId, oneshot::Sender<Vec<LeasedItem>>>,
+    sessions: BTreeMap<TicketId, Recipient<MemoryDecision>>,
+    effects: Vec<Effect<FetchedRecords>>,
+    timer: Option<(Instant, SpawnHandle)>,
+    takes: u64,
+    messages: u64,
+}
+
+impl BufferActor {
+    /// A buffer without partitions. `seed` is for jitter.
+    pub fn new(
+        config: BufferConfig,
+        seed: u64,
+        memory: Memory,
+        shared: SharedState,
+        neighbours: Neighbours,
+    ) -> Self {
+        Self {
+            machine: BufferMachine::new(config, seed),
+            memory,
+            shared,
+            neighbours,
+            abandoned: None,
+            states: Vec::new(),
+            waiting: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            effects: Vec::new(),
+            timer: None,
+            takes: 0,
+            messages: 0,
+        }
+    }
+
+    /// One message: bytes that came or went since the last one, the event itself, what it caused, the next deadline.
+    fn handle<R>(
+        &mut self,
+        ctx: &mut Context<Self>,
+        event: impl FnOnce(
+            &mut BufferMachine<FetchedRecords>,
+            Instant,
+            &mut Vec<Effect<FetchedRecords>>,
+        ) -> R,
+    ) -> R {
+        self.messages += 1;
+        let now = tokio::time::Instant::now().into_std();
+        let mut effects = mem::take(&mut self.effects);
+        self.account(&mut effects);
+        let result = event(&mut self.machine, now, &mut effects);
+        while self.memory.want(self.machine.waits_for_memory()) {
+            self.account(&mut effects);
+        }
+        self.perform(&mut effects);
+        self.effects = effects;
+        self.arm(ctx);
+        result
+    }
+
+    fn account(&mut self, effects: &mut Vec<Effect<FetchedRecords>>) {
+        let (charged, released) = self.memory.drain();
+        self.machine.charge(charged);
+        if released > 0 {
+            self.machine.release(released, effects);
+        }
+    }
+
+    fn perform(&mut self, effects: &mut Vec<Effect<FetchedRecords>>) {
+        let mut lookups: Vec<Lookup> = Vec::new();
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Granted(grant) => {
+                    let Some(abandoned) = self.abandoned.clone() else {
+                        continue;
+                    };
+                    let ticket = Ticket::new(grant.ticket, abandoned);
+                    self.neighbours.granted.do_send(Granted { grant, ticket });
+                }
+                Effect::Assignment { added, removed } => self.reassign(added, removed),
+                Effect::Answer(id, lease) => self.answer(id, lease.items),
+                Effect::Lookup(lookup) => lookups.push(lookup),
+                Effect::RefreshMetadata(name) => {
+                    self.neighbours.metadata_stale.do_send(MetadataStale(name));
+                }
+                Effect::ReadReply(ticket) => self.decide(ticket, true),
+                Effect::DiscardReply(ticket) => {
+                    warn!(
+                        ?ticket,
+                        "a reply waited half of request.timeout.ms for memory and is thrown away; \
+                         raise buffer.memory or take records faster"
+                    );
+                    self.decide(ticket, false);
+                }
+                Effect::Changed => self.shared.bump(),
+                Effect::Position {
+                    partition,
+                    data_epoch,
+                    offset,
+                } => {
+                    if let Some(state) = self.state(partition) {
+                        state.jump(data_epoch, offset);
+                    }
+                }
+                Effect::Paused(partition, paused) => {
+                    if let Some(state) = self.state(partition) {
+                        state.set_paused(paused);
+                    }
+                }
+                Effect::Watermarks {
+                    partition,
+                    high_watermark,
+                    last_stable_offset,
+                    log_start_offset,
+                } => {
+                    if let Some(state) = self.state(partition) {
+                        state.set_watermarks(high_watermark, last_stable_offset, log_start_offset);
+                    }
+                }
+                Effect::Troubled {
+                    name,
+                    error_code,
+                    offset,
+                } => {
+                    warn!(partition = %name, offset, error_code, "a fetch was answered with an error; it is tried again");
+                }
+            }
+        }
+        if !lookups.is_empty() {
+            self.neighbours.look_up.do_send(LookUp(lookups));
+        }
+    }
+
+    fn reassign(&mut self, added: Vec<(PartitionId, TopicPartition)>, removed: Vec<PartitionId>) {
+        for &id in &removed {
+            if let Some(Some((_, state))) = self.states.get_mut(id.slot()).map(Option::take) {
+                self.shared.remove(&state);
+            }
+        }
+        for (id, name) in &added {
+            let state = Arc::new(PartitionState::new(name.clone()));
+            self.shared.insert(Arc::clone(&state));
+            if self.states.len() <= id.slot() {
+                self.states.resize(id.slot() + 1, None);
+            }
+            self.states[id.slot()] = Some((*id, state));
+        }
+        debug!(
+            added = added.len(),
+            removed = removed.len(),
+            "the assignment changed"
+        );
+        self.neighbours
+            .assignment
+            .do_send(AssignmentChanged { added, removed });
+    }
+
+    fn state(&self, id: PartitionId) -> Option<&Arc<PartitionState>> {
+        match self.states.get(id.slot()) {
+            Some(Some((current, state))) if *current == id => Some(state),
+            _ => None,
+        }
+    }
+
+    fn answer(&mut self, id: TakeId, items: Vec<Item<FetchedRecords>>) {
+        let Some(reply) = self.waiting.remove(&id) else {
+            return;
+        };
+        let leased = items
+            .into_iter()
+            .filter_map(|item| match item {
+                Item::Data(completed) => {
+                    let state = Arc::clone(self.state(completed.partition)?);
+                    Some(LeasedItem::Data { state, completed })
+                }
+                Item::Error(error) => Some(LeasedItem::Error(error)),
+            })
+            .collect();
+        // a handle that is gone says so by a message of its own
+        let _ = reply.send(leased);
+    }
+
+    fn decide(&mut self, ticket: TicketId, keep: bool) {
+        if let Some(session) = self.sessions.remove(&ticket) {
+            session.do_send(MemoryDecision { ticket, keep });
+        }
+    }
+
+    /// One timer, armed at the machine's next deadline.
+    fn arm(&mut self, ctx: &mut Context<Self>) {
+        let deadline = self.machine.poll_timeout();
+        if self.timer.as_ref().map(|(at, _)| *at) == deadline {
+            return;
+        }
+        if let Some((_, handle)) = self.timer.take() {
+            ctx.cancel_future(handle);
+        }
+        if let Some(at) = deadline {
+            let now = tokio::time::Instant::now().into_std();
+            let handle = ctx.run_later(at.saturating_duration_since(now), |actor, ctx| {
+                actor.timer = None;
+                actor.handle(ctx, |machine, now, effects| machine.timeout(now, effects));
+            });
+            self.timer = Some((at, handle));
+        }
+    }
+}
+
+impl Actor for BufferActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        let address = ctx.address();
+        self.abandoned = Some(address.clone().recipient());
+        self.memory.set_wake(address.recipient());
+    }
+}
+
+impl Handler<Reserve> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Reserve, ctx: &mut Context<Self>) {
+        let Reserve {
+            node,
+            lane,
+            plan,
+            candidates,
+        } = message;
+        Self::handle(self, ctx, |machine, _, effects| {
+            machine.reserve(node, lane, plan, candidates, effects);
+        });
+    }
+}
+
+impl Handler<Withdraw> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Withdraw, ctx: &mut Context<Self>) {
+        Self::handle(self, ctx, |machine, _, effects| {
+            machine.withdraw(message.node, message.lane, effects);
+        });
+    }
+}
+
+impl Handler<LeadersChanged> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, message: LeadersChanged, ctx: &mut Context<Self>) {
+        Self::handle(self, ctx, |machine, _, effects| {
+            machine.leaders_changed(message.0, effects);
+        });
+    }
+}
+
+impl Handler<FetchDone> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, message: FetchDone, ctx: &mut Context<Self>) {
+        let id = message.ticket.redeem();
+        self.sessions.remove(&id);
+        Self::handle(self, ctx, |machine, now, effects| {
+            machine.done(now, id, message.outcome, message.received, effects);
+        });
+    }
+}
+
+impl Handler<Abandoned> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Abandoned, ctx: &mut Context<Self>) {
+        self.sessions.remove(&message.0);
+        Self::handle(self, ctx, |machine, now, effects| {
+            machine.done(now, message.0, Outcome::Failed, 0, effects);
+        });
+    }
+}
+
+impl Handler<NeedMemory> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, message: NeedMemory, ctx: &mut Context<Self>) {
+        self.sessions.insert(message.ticket, message.session);
+        Self::handle(self, ctx, |machine, now, effects| {
+            machine.need_more(now, message.ticket, message.more, effects);
+        });
+    }
+}
+
+impl Handler<MemoryReleased> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, _: MemoryReleased, ctx: &mut Context<Self>) {
+        Self::handle(self, ctx, |_, _, _| {});
+    }
+}
+
+impl Handler<Take> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Take, ctx: &mut Context<Self>) {
+        self.takes += 1;
+        let id = TakeId(self.takes);
+        self.waiting.insert(id, message.reply);
+        let mut request = message.request;
+        request.id = id;
+        Self::handle(self, ctx, |machine, now, effects| {
+            machine.take(now, request, effects);
+        });
+    }
+}
+
+impl Handler<Block> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Block, ctx: &mut Context<Self>) {
+        Self::handle(self, ctx, |machine, _, effects| {
+            machine.block(message.partition, message.epoch, effects);
+        });
+    }
+}
+
+impl Handler<ReaderGone> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, _: ReaderGone, ctx: &mut Context<Self>) {
+        self.waiting.clear();
+        Self::handle(self, ctx, |machine, _, effects| {
+            machine.reader_gone(effects)
+        });
+    }
+}
+
+impl Handler<Assign> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Assign, ctx: &mut Context<Self>) {
+        Self::handle(self, ctx, |machine, now, effects| {
+            machine.assign(now, message.0, effects);
+        });
+    }
+}
+
+impl Handler<Seek> for BufferActor {
+    type Result = Result<(), NotAssigned>;
+
+    fn handle(&mut self, message: Seek, ctx: &mut Context<Self>) -> Result<(), NotAssigned> {
+        let name = message.partition;
+        Self::handle(self, ctx, |machine, now, effects| match message.to {
+            SeekTo::Offset(offset) => machine.seek(now, &name, offset, effects),
+            SeekTo::End(end) => machine.seek_to(now, &name, end, effects),
+        })
+    }
+}
+
+impl Handler<Pause> for BufferActor {
+    type Result = Result<(), NotAssigned>;
+
+    fn handle(&mut self, message: Pause, ctx: &mut Context<Self>) -> Result<(), NotAssigned> {
+        Self::handle(self, ctx, |machine, _, effects| {
+            machine.pause(&message.partitions, message.paused, effects)
+        })
+    }
+}
+
+impl Handler<PositionsFound> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, message: PositionsFound, ctx: &mut Context<Self>) {
+        Self::handle(self, ctx, |machine, _, effects| {
+            machine.position_found(message.0, effects);
+        });
+    }
+}
+
+impl Handler<LookupFailed> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, message: LookupFailed, ctx: &mut Context<Self>) {
+        Self::handle(self, ctx, |machine, now, effects| {
+            machine.lookup_failed(
+                now,
+                message.partition,
+                message.epoch,
+                message.error,
+                effects,
+            );
+        });
+    }
+}
+
+impl Handler<GetStatus> for BufferActor {
+    type Result = MessageResult<GetStatus>;
+
+    fn handle(&mut self, _: GetStatus, _: &mut Context<Self>) -> MessageResult<GetStatus> {
+        let reasons = self
+            .machine
+            .assignment()
+            .filter_map(|(id, name)| Some((name.clone(), self.machine.reason(id)?)))
+            .collect();
+        MessageResult(BufferStatus {
+            counters: self.machine.counters(),
+            memory_used: self.machine.memory_used(),
+            messages: self.messages,
+            reasons,
+        })
+    }
+}
+
+/// Facade -> any actor: stop now. Sent in the order of shutdown.
+#[derive(Debug, actix::Message)]
+#[rtype(result = "()")]
+pub struct Stop;
+
+impl Handler<Stop> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Stop, ctx: &mut Context<Self>) {
+        self.waiting.clear();
+        ctx.stop();
+    }
+}

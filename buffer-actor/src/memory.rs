@@ -1,0 +1,255 @@
+//! Recycled buffers whose bytes are counted from the moment they are filled until the last slice of them is dropped,
+//! on whatever thread that happens.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use actix::Recipient;
+use bytes::Bytes;
+use record_batch::Buffers;
+
+use crate::messages::MemoryReleased;
+
+/// Buffers are made in multiples of this, so that replies of about one size share them.
+const GRAIN: usize = 16 * 1024;
+/// Smaller ones are not worth keeping.
+const SMALLEST_KEPT: usize = GRAIN;
+
+/// The memory of one consumer: shared by the sessions that fill buffers, the reader that decompresses into them, and the
+/// buffer actor that keeps the budget.
+#[derive(Debug, Clone)]
+pub struct Memory(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// `buffer.memory`: beyond it nothing is kept for reuse.
+    limit: usize,
+    idle: Mutex<Vec<Vec<u8>>>,
+    /// Capacity of all buffers, in use or idle.
+    allocated: AtomicU64,
+    /// Bytes released since the buffer actor last asked.
+    released: AtomicU64,
+    /// Bytes charged since, for what is not part of a reservation.
+    charged: AtomicU64,
+    /// The buffer actor waits for bytes.
+    wanted: AtomicBool,
+    wake: OnceLock<Recipient<MemoryReleased>>,
+}
+
+impl Memory {
+    /// `limit` is `buffer.memory`, in bytes.
+    pub fn new(limit: u64) -> Self {
+        Self(Arc::new(Shared {
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            idle: Mutex::new(Vec::new()),
+            allocated: AtomicU64::new(0),
+            released: AtomicU64::new(0),
+            charged: AtomicU64::new(0),
+            wanted: AtomicBool::new(false),
+            wake: OnceLock::new(),
+        }))
+    }
+
+    /// Whom to tell of released bytes while it waits for them. Only the first call counts.
+    pub fn set_wake(&self, wake: Recipient<MemoryReleased>) {
+        let _ = self.0.wake.set(wake);
+    }
+
+    /// A buffer with room for `capacity` bytes. What it contains does not matter.
+    pub fn buffer(&self, capacity: usize) -> Vec<u8> {
+        self.0.buffer(capacity)
+    }
+
+    /// Turns a filled buffer into bytes that count until the last slice is dropped. The reservation of the reply covers them.
+    pub fn seal_reply(&self, filled: Vec<u8>) -> Bytes {
+        let counted = filled.len() as u64;
+        self.seal(filled, counted)
+    }
+
+    fn seal(&self, filled: Vec<u8>, counted: u64) -> Bytes {
+        Bytes::from_owner(Owner {
+            buffer: filled,
+            counted,
+            shared: Arc::clone(&self.0),
+        })
+    }
+
+    /// Gives a buffer back that nobody saw.
+    pub fn give_back(&self, buffer: Vec<u8>) {
+        self.0.give_back(buffer);
+    }
+
+    /// Bytes charged and bytes released since the last call.
+    pub(crate) fn drain(&self) -> (u64, u64) {
+        let charged = self.0.charged.swap(0, Ordering::AcqRel);
+        let released = self.0.released.swap(0, Ordering::AcqRel);
+        (charged, released)
+    }
+
+    /// Whether the buffer actor wants to be told of the next release. Returns whether something was released already.
+    pub(crate) fn want(&self, wanted: bool) -> bool {
+        self.0.wanted.store(wanted, Ordering::SeqCst);
+        wanted && self.0.released.load(Ordering::SeqCst) > 0
+    }
+}
+
+/// For batches decompressed by the reader: charged when made.
+impl Buffers for Memory {
+    fn take(&mut self, capacity: usize) -> Vec<u8> {
+        self.buffer(capacity)
+    }
+
+    fn seal(&mut self, filled: Vec<u8>) -> Bytes {
+        let counted = filled.len() as u64;
+        self.0.charged.fetch_add(counted, Ordering::AcqRel);
+        Self::seal(self, filled, counted)
+    }
+
+    fn give_back(&mut self, unused: Vec<u8>) {
+        self.0.give_back(unused);
+    }
+}
+
+impl Shared {
+    fn idle(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn buffer(&self, capacity: usize) -> Vec<u8> {
+        let rounded = capacity.div_ceil(GRAIN).saturating_mul(GRAIN);
+        let mut idle = self.idle();
+        // the tightest that fits, but none that would waste more than it holds
+        let fits = idle
+            .iter()
+            .enumerate()
+            .filter(|(_, buffer)| {
+                let has = buffer.capacity();
+                has >= capacity && has <= rounded.saturating_mul(2)
+            })
+            .min_by_key(|(_, buffer)| buffer.capacity())
+            .map(|(index, _)| index);
+        if let Some(index) = fits {
+            return idle.swap_remove(index);
+        }
+        // make room among what lies idle before more is taken from the system
+        while self.allocated() + rounded > self.limit
+            && let Some(buffer) = idle.pop()
+        {
+            self.allocated
+                .fetch_sub(buffer.capacity() as u64, Ordering::Relaxed);
+        }
+        drop(idle);
+        let buffer = Vec::with_capacity(rounded);
+        self.allocated
+            .fetch_add(buffer.capacity() as u64, Ordering::Relaxed);
+        buffer
+    }
+
+    fn give_back(&self, buffer: Vec<u8>) {
+        // one that grew while it was filled counts for what it is now
+        let capacity = buffer.capacity();
+        let mut idle = self.idle();
+        if capacity >= SMALLEST_KEPT && self.allocated() <= self.limit {
+            idle.push(buffer);
+        } else {
+            self.allocated.fetch_sub(capacity as u64, Ordering::Relaxed);
+        }
+    }
+
+    fn allocated(&self) -> usize {
+        usize::try_from(self.allocated.load(Ordering::Relaxed)).unwrap_or(usize::MAX)
+    }
+}
+
+/// What all slices of a buffer share.
+struct Owner {
+    buffer: Vec<u8>,
+    counted: u64,
+    shared: Arc<Shared>,
+}
+
+impl AsRef<[u8]> for Owner {
+    fn as_ref(&self) -> &[u8] {
+        &self.buffer
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.shared.give_back(std::mem::take(&mut self.buffer));
+        self.shared
+            .released
+            .fetch_add(self.counted, Ordering::SeqCst);
+        if self.shared.wanted.swap(false, Ordering::SeqCst)
+            && let Some(wake) = self.shared.wake.get()
+        {
+            wake.do_send(MemoryReleased);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_comes_back_when_its_last_slice_is_gone() {
+        let memory = Memory::new(1 << 20);
+        let mut buffer = memory.buffer(100_000);
+        let address = buffer.as_ptr();
+        buffer.clear();
+        buffer.extend_from_slice(&[7; 100_000]);
+        let bytes = memory.seal_reply(buffer);
+        let slice = bytes.slice(10..20);
+        drop(bytes);
+        assert_eq!(memory.drain(), (0, 0));
+        drop(slice);
+        assert_eq!(memory.drain(), (0, 100_000));
+        let again = memory.buffer(90_000);
+        assert_eq!(again.as_ptr(), address, "recycled");
+    }
+
+    #[test]
+    fn what_is_decompressed_is_charged_and_released() {
+        let mut memory = Memory::new(1 << 20);
+        let mut buffer = Buffers::take(&mut memory, 500);
+        buffer.clear();
+        buffer.extend_from_slice(&[1; 500]);
+        let bytes = Buffers::seal(&mut memory, buffer);
+        assert_eq!(memory.drain(), (500, 0));
+        drop(bytes);
+        assert_eq!(memory.drain(), (0, 500));
+    }
+
+    #[test]
+    fn idle_buffers_never_grow_beyond_the_limit() {
+        let memory = Memory::new(1 << 20);
+        let buffers: Vec<_> = (0..4).map(|_| memory.buffer(400 << 10)).collect();
+        assert!(memory.0.allocated() > 1 << 20);
+        for buffer in buffers {
+            memory.give_back(buffer);
+        }
+        assert!(memory.0.allocated() <= 1 << 20);
+        // a large one takes the place of small ones that lie idle
+        drop(memory.buffer(900 << 10));
+        assert!(memory.0.allocated() <= 1 << 20);
+    }
+
+    #[test]
+    fn a_small_answer_does_not_take_a_large_buffer() {
+        let memory = Memory::new(64 << 20);
+        let large = memory.buffer(8 << 20);
+        memory.give_back(large);
+        assert!(memory.buffer(100).capacity() <= 2 * GRAIN);
+        assert!(memory.buffer(7 << 20).capacity() >= 8 << 20);
+    }
+
+    #[test]
+    fn one_who_waits_learns_of_a_release_that_came_before() {
+        let memory = Memory::new(1 << 20);
+        drop(memory.seal_reply(vec![0; 10]));
+        assert!(memory.want(true));
+        assert_eq!(memory.drain(), (0, 10));
+        assert!(!memory.want(true));
+    }
+}

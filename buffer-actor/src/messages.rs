@@ -1,0 +1,214 @@
+//! What is sent to the buffer, and what it sends. Each is a tell unless it says *ask*; tells between two actors arrive in the
+//! order in which they were sent.
+
+use actix::{Message, Recipient};
+use record_batch::TopicPartition;
+use tokio::sync::oneshot;
+
+use crate::error::PartitionError;
+use crate::ids::{FetchEpoch, Lane, NodeId, PartitionId, TicketId};
+use crate::machine::NotAssigned;
+use crate::model::{Candidates, Grant, Lookup, Outcome, ResetTo, Start, TakeRequest};
+use crate::records::{FetchedRecords, LeasedItem};
+use crate::ticket::Ticket;
+
+/// Fetch -> Buffer: an idle lane may be used for these partitions. Answered by [`Granted`], now or when something can be
+/// granted; until then the offer stands. Replaces a former one for the lane.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Reserve {
+    /// The node.
+    pub node: NodeId,
+    /// Its lane.
+    pub lane: Lane,
+    /// Names the list of candidates; comes back with the grant.
+    pub plan: u64,
+    /// What the node leads.
+    pub candidates: Candidates,
+}
+
+/// Fetch -> Buffer: an offer does not hold any more.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Withdraw {
+    /// The node.
+    pub node: NodeId,
+    /// Its lane.
+    pub lane: Lane,
+}
+
+/// Fetch -> Buffer: these have a new leader. Before any [`Reserve`] that names them as candidates of it.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct LeadersChanged(pub Vec<PartitionId>);
+
+/// Buffer -> Fetch: a request was granted. Dropped unread, it is given back.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Granted {
+    /// What to ask for.
+    pub grant: Grant,
+    /// The right to ask for it.
+    pub ticket: Ticket,
+}
+
+/// Buffer -> Fetch: the assignment changed. Before any [`Granted`] that names the new ones.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct AssignmentChanged {
+    /// New ones.
+    pub added: Vec<(PartitionId, TopicPartition)>,
+    /// Gone ones.
+    pub removed: Vec<PartitionId>,
+}
+
+/// Session -> Buffer: a granted request ended. Before the session tells Fetch that its lane is idle (I7).
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct FetchDone {
+    /// The right that was used.
+    pub ticket: Ticket,
+    /// What came of it.
+    pub outcome: Outcome<FetchedRecords>,
+    /// Bytes of the reply, which count until its last slice is dropped.
+    pub received: u64,
+}
+
+/// [`Ticket`] -> Buffer: a ticket was dropped without having been used (I4).
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Abandoned(pub TicketId);
+
+/// Session -> Buffer: a reply is longer than what is reserved for it. Answered by [`MemoryDecision`], now or later.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct NeedMemory {
+    /// Whose reply.
+    pub ticket: TicketId,
+    /// By how many bytes.
+    pub more: u64,
+    /// Who waits.
+    pub session: Recipient<MemoryDecision>,
+}
+
+/// Buffer -> Session: what to do with the reply that waits at its length.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct MemoryDecision {
+    /// Whose reply.
+    pub ticket: TicketId,
+    /// Read it; or read it without keeping it.
+    pub keep: bool,
+}
+
+/// [`Memory`](crate::Memory) -> Buffer: bytes were released while the buffer waited for some. Sent from any thread.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct MemoryReleased;
+
+/// Handle -> Buffer: the application wants records. The answer goes into `reply`, whose receiver the handle keeps: a poll
+/// that is dropped loses nothing.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Take {
+    /// What it has and how long it waits. Its id is given by the buffer.
+    pub request: TakeRequest<FetchedRecords>,
+    /// Where the answer goes.
+    pub reply: oneshot::Sender<Vec<LeasedItem>>,
+}
+
+/// Handle -> Buffer: a batch of this partition cannot be read; fetch nothing behind it until the application seeks.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Block {
+    /// Which partition.
+    pub partition: PartitionId,
+    /// The epoch of the batch.
+    pub epoch: FetchEpoch,
+}
+
+/// Handle -> Buffer: the reader is gone, its lease is free.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct ReaderGone;
+
+/// Facade -> Buffer, *ask*: replaces the assignment; answered when it holds.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Assign(pub Vec<(TopicPartition, Start)>);
+
+/// Handle -> Buffer, *ask*: sets the position of an assigned partition.
+#[derive(Debug, Message)]
+#[rtype(result = "Result<(), NotAssigned>")]
+pub struct Seek {
+    /// Which partition.
+    pub partition: TopicPartition,
+    /// Where to.
+    pub to: SeekTo,
+}
+
+/// Where a [`Seek`] goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeekTo {
+    /// This offset.
+    Offset(i64),
+    /// An end of the log, which is looked up.
+    End(ResetTo),
+}
+
+/// Handle -> Buffer, *ask*: pauses or resumes assigned partitions; all or, if one is not assigned, none.
+#[derive(Debug, Message)]
+#[rtype(result = "Result<(), NotAssigned>")]
+pub struct Pause {
+    /// Which partitions.
+    pub partitions: Vec<TopicPartition>,
+    /// Pause, or resume.
+    pub paused: bool,
+}
+
+/// Buffer -> Metadata: look these positions up. Answered by [`PositionsFound`], or [`LookupFailed`] for what the application
+/// must know; the looking goes on until it succeeds or a newer lookup of the partition replaces it.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct LookUp(pub Vec<Lookup>);
+
+/// Buffer -> Metadata: what is known of this partition's topic is out of date.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct MetadataStale(pub TopicPartition);
+
+/// Metadata -> Buffer: positions that were looked up, with the epochs of their lookups. Those of one answer come together, so
+/// that one request can ask for all of them.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct PositionsFound(pub Vec<(PartitionId, FetchEpoch, i64)>);
+
+/// Metadata -> Buffer: a lookup met an error that the application must see.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct LookupFailed {
+    /// Which partition.
+    pub partition: PartitionId,
+    /// The lookup's epoch.
+    pub epoch: FetchEpoch,
+    /// What to tell.
+    pub error: PartitionError,
+}
+
+/// Anyone -> Buffer, *ask*: what it did so far and what it holds.
+#[derive(Debug, Message)]
+#[rtype(result = "BufferStatus")]
+pub struct GetStatus;
+
+/// The answer to [`GetStatus`].
+#[derive(Debug, Clone, PartialEq, Eq, actix::MessageResponse)]
+pub struct BufferStatus {
+    /// What happened.
+    pub counters: crate::machine::BufferCounters,
+    /// Bytes of the budget in use.
+    pub memory_used: u64,
+    /// Messages delivered to the buffer's mailbox.
+    pub messages: u64,
+    /// Why each assigned partition has no request in flight, or that it has.
+    pub reasons: Vec<(TopicPartition, crate::machine::Reason)>,
+}
