@@ -5,5 +5,6 @@ mod fetch_request;
 mod fetch_response;
 mod frames;
 mod guarded;
+mod java_fetch;
 mod random;
 mod responses;

@@ -271,7 +271,10 @@ fn partition(cursor: &mut Cursor<'_>) -> Result<PartitionData, Malformed> {
                 };
                 data.current_leader = (leader_id >= 0 && leader_epoch >= 0).then_some(leader);
             }
-            // the snapshot id of tag 2 is for replicas
+            // for replicas: an end offset and an epoch
+            2 => {
+                section.take(8 + 4, "snapshot_id")?;
+            }
             _ => return Ok(false),
         }
         section.skip_tags()?;
