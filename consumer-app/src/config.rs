@@ -31,13 +31,14 @@ use std::fmt;
 
 pub use bootstrap::{BootstrapServers, HostPort, IgnoredServer};
 pub use choice::{
-    Assignor, EndpointIdentification, GroupProtocol, IsolationLevel, MetadataRecoveryStrategy,
-    SaslMechanism, SecurityProtocol, StoreType, TlsVersion,
+    Assignor, EndpointIdentification, GroupProtocol, MetadataRecoveryStrategy, SaslMechanism,
+    SecurityProtocol, StoreType, TlsVersion,
 };
 pub use error::{ConfigError, ConfigErrors, ConfigWarning};
 pub use key::{ConfigKey, KeyStatus};
 pub use offset_reset::OffsetReset;
 pub use secret::Secret;
+pub use session_actor::wire::fetch::IsolationLevel;
 
 use key::{Field, Slot};
 

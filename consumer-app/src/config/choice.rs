@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use session_actor::wire::fetch::IsolationLevel;
+
 use super::feature::Feature;
 
 /// A value that is one of a few names.
@@ -48,13 +50,15 @@ macro_rules! choice {
     };
 }
 
-choice! {
-    /// Which transactional records are read, `isolation.level` (KIP-98).
-    IsolationLevel {
-        /// All records, those of open and aborted transactions too.
-        ReadUncommitted = "read_uncommitted",
-        /// Only records outside transactions and of committed ones, up to the last stable offset.
-        ReadCommitted = "read_committed",
+/// `isolation.level` (KIP-98). The type is the one that requests carry.
+impl Choice for IsolationLevel {
+    const ALL: &'static [Self] = &[Self::ReadUncommitted, Self::ReadCommitted];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::ReadUncommitted => "read_uncommitted",
+            Self::ReadCommitted => "read_committed",
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use session_actor::wire::fetch::IsolationLevel;
+
 use super::ConsumerConfig;
-use super::choice::IsolationLevel;
 use super::key::{ConfigKey, Field, Nature, Slot};
 use super::kind::{Flag, Kind, Number, OneOf, Reset, Shown, Span, shown_by_copy};
 use super::offset_reset::OffsetReset;

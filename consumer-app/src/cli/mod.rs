@@ -1,0 +1,4 @@
+//! The command line.
+
+mod output;
+mod start_from;
