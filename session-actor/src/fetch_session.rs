@@ -358,6 +358,23 @@ impl FetchSession {
             .map(|entry| entry.epoch)
     }
 
+    /// At which offset the current request asks for a partition; `None` as in [`asked`](Self::asked).
+    pub fn asked_offset(&self, partition: PartitionId) -> Option<i64> {
+        self.entry(partition)
+            .filter(|entry| !entry.parked)
+            .map(|entry| entry.sent.offset)
+    }
+
+    /// How many partitions an answer may mention.
+    pub fn len(&self) -> usize {
+        self.entries.iter().flatten().count()
+    }
+
+    /// Whether no partition was asked for yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// An answer told a high watermark.
     pub fn observe(&mut self, partition: PartitionId, high_watermark: i64) {
         if let Some(entry) = self.entry_mut(partition) {

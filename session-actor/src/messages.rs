@@ -1,0 +1,88 @@
+//! What is sent to a session, and what it sends. All are tells.
+
+use std::sync::Arc;
+
+use actix::Message;
+use buffer_actor::{Grant, Lane, NodeId, Ticket};
+use tokio::sync::oneshot;
+
+use crate::cluster::PartitionTable;
+
+/// Fetch -> Session: ask for this. Only to an idle lane (I2).
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct StartJob {
+    /// What to do.
+    pub job: LaneJob,
+    /// The names of what the grant speaks of.
+    pub table: Arc<PartitionTable>,
+}
+
+/// What a lane may be told to do.
+#[derive(Debug)]
+pub enum LaneJob {
+    /// Send a granted request.
+    Fetch {
+        /// What to ask for.
+        grant: Grant,
+        /// The right to ask for it.
+        ticket: Ticket,
+    },
+    /// Keep the session alive.
+    Touch,
+}
+
+/// Session -> Fetch: the lane may be given a request. After [`FetchDone`](buffer_actor::messages::FetchDone) (I7).
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct LaneIdle {
+    /// The node.
+    pub node: NodeId,
+    /// Its lane.
+    pub lane: Lane,
+    /// There is a session that a long rest would cost.
+    pub has_session: bool,
+}
+
+/// Session -> Fetch: the lane cannot be used until it says that it is idle.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct LaneUnavailable {
+    /// The node.
+    pub node: NodeId,
+    /// Its lane.
+    pub lane: Lane,
+}
+
+/// Session -> Fetch: the actor ended without having been told to.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct LaneLost {
+    /// The node.
+    pub node: NodeId,
+    /// Its lane.
+    pub lane: Lane,
+}
+
+/// Session -> Metadata: leaders, addresses or topic ids may have changed.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct RefreshMetadata;
+
+/// Session -> Metadata: a node was reached, or could not be; the text says why.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct NodeReached {
+    /// The node.
+    pub node: NodeId,
+    /// What kept it from being reached.
+    pub failure: Option<crate::wire::WireError>,
+}
+
+/// Fetch -> Session: end the session at the broker, then stop.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct CloseLane {
+    /// Dropped when it is done.
+    pub done: Option<oneshot::Sender<()>>,
+}
