@@ -420,6 +420,15 @@ fn f074_a_closed_pipe_ends_quietly() {
 }
 
 #[test]
+fn f074_a_pipe_of_the_system_that_nobody_reads_ends_quietly() {
+    let (reader, pipe) = io::pipe().unwrap();
+    let mut writer = RecordWriter::new(pipe, OutputFormat::Json, TextLayout::default());
+    let _ = writer.write(of_value(Some(b"x"))).unwrap();
+    drop(reader);
+    assert_eq!(writer.finish().unwrap(), Reader::Gone);
+}
+
+#[test]
 fn another_failure_of_the_output_is_an_error() {
     let mut probe = Probe {
         fails_with: Some(io::ErrorKind::StorageFull),
