@@ -20,6 +20,9 @@ final class Producing {
     /** A broker that is frozen must not hold the answer back. */
     private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
 
+    /** For batches of an exact size, which all wait until they are flushed: full memory would make the producer send early. */
+    private static final int BATCH_MEMORY = 200 << 20;
+
     private final Clients clients;
     private final Map<String, KafkaProducer<byte[], byte[]>> open = new ConcurrentHashMap<>();
 
@@ -28,9 +31,7 @@ final class Producing {
     }
 
     Object produce(JsonNode arguments, Deadline deadline) throws Exception {
-        String topic = arguments.get("topic").asText();
-        int partitions = clients.admin().describeTopics(List.of(topic)).allTopicNames().get().get(topic).partitions().size();
-        Shape shape = new Shape(arguments, partitions);
+        Shape shape = new Shape(arguments);
         KafkaProducer<byte[], byte[]> producer = clients.producer(shape.properties);
         boolean keep = false;
         try {
@@ -107,7 +108,6 @@ final class Producing {
     /** A produce command, read once. */
     private static final class Shape {
         final String topic;
-        final int partitions;
         final long records;
         final Payload keys;
         final Payload values;
@@ -116,6 +116,7 @@ final class Producing {
         final String partitioning;
         final int fixedPartition;
         final int recordsPerBatch;
+        final int batchBytes;
         final Long firstTimestamp;
         final long timestampStep;
         final String transactionalId;
@@ -123,8 +124,7 @@ final class Producing {
         final List<String> outcomes = new ArrayList<>();
         final boolean leaveOpen;
 
-        Shape(JsonNode arguments, int partitions) {
-            this.partitions = partitions;
+        Shape(JsonNode arguments) {
             topic = arguments.get("topic").asText();
             records = arguments.get("records").asLong();
             keys = new Payload(arguments.get("keys"));
@@ -147,13 +147,14 @@ final class Producing {
             properties.put("linger.ms", arguments.get("linger_ms").asText());
             properties.put("max.request.size", Integer.toString(Math.max(1 << 20, 2 * largest)));
             if (recordsPerBatch > 0) {
-                // twice the room that is needed, in the batch and in memory: the producer estimates what compression saves, and neither a
-                // full batch nor full memory may make it send early
-                long batch = 2L * recordsPerBatch * largest;
-                properties.put("batch.size", Long.toString(batch));
-                properties.put("max.request.size", Long.toString(Math.max(1 << 20, 2 * batch)));
-                properties.put("buffer.memory", Long.toString(Math.max(32L << 20, 2 * batch * partitions)));
+                // twice the room that is needed: the producer estimates what compression saves, and a full batch is sent early
+                batchBytes = Math.multiplyExact(2 * recordsPerBatch, largest);
+                properties.put("batch.size", Integer.toString(batchBytes));
+                properties.put("max.request.size", Integer.toString(BATCH_MEMORY));
+                properties.put("buffer.memory", Integer.toString(BATCH_MEMORY));
                 neverSendBeforeFlush(properties);
+            } else {
+                batchBytes = 0;
             }
             JsonNode transactions = arguments.get("transactions");
             if (transactions.isNull()) {
@@ -176,6 +177,7 @@ final class Producing {
         private final KafkaProducer<byte[], byte[]> producer;
         private final Shape shape;
         private final Deadline deadline;
+        private final int partitions;
         private final Map<Integer, Integer> unflushed = new HashMap<>();
 
         private final Object lock = new Object();
@@ -186,6 +188,11 @@ final class Producing {
             this.producer = producer;
             this.shape = shape;
             this.deadline = deadline;
+            this.partitions = producer.partitionsFor(shape.topic).size();
+            if ((long) shape.batchBytes * partitions > BATCH_MEMORY) {
+                throw new IllegalArgumentException("batches of " + shape.recordsPerBatch + " records for " + partitions
+                    + " partitions may need more than " + BATCH_MEMORY + " bytes of memory: ask for fewer or smaller records");
+            }
         }
 
         void sendAll() throws Exception {
@@ -260,8 +267,8 @@ final class Producing {
         private Integer partition(long i, byte[] key) {
             return switch (shape.partitioning) {
                 case "fixed" -> shape.fixedPartition;
-                case "round_robin" -> (int) (i % shape.partitions);
-                case "default" -> key == null ? null : BuiltInPartitioner.partitionForKey(key, shape.partitions);
+                case "round_robin" -> (int) (i % partitions);
+                case "default" -> key == null ? null : BuiltInPartitioner.partitionForKey(key, partitions);
                 default -> throw new IllegalArgumentException("unknown partitioning " + shape.partitioning);
             };
         }

@@ -22,6 +22,11 @@
 //!
 //! Every process that a cluster starts ends with it: when it is dropped, when the test panics, and when the test process is killed.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "blocking and the real clock are the point here: this drives processes, and no actor calls it"
+)]
+
 mod cache;
 mod cluster;
 mod compaction;

@@ -31,8 +31,9 @@ impl Cluster {
         self.node(node)?.kill()
     }
 
-    /// Starts a node that was stopped or killed, with the same data and ports, and waits until it answers and is registered. After a kill the
-    /// controller may let the old session run out first (`broker.session.timeout.ms`, 9 s).
+    /// Starts a node that was stopped or killed, with the same data and ports, and waits until it answers and is registered. The controller
+    /// lets a broker in only after its old session has run out, which takes 9 s, also after an orderly stop; a suite that restarts nodes often
+    /// sets `broker.session.timeout.ms` and `broker.heartbeat.interval.ms` to less.
     ///
     /// # Errors
     ///

@@ -147,6 +147,60 @@ fn batches_have_exactly_as_many_records_as_asked_for() -> Result<()> {
     Ok(())
 }
 
+/// The harness chooses the partition itself when it makes exact batches; it must choose as Java's default partitioner does.
+#[test]
+fn exact_batches_go_where_the_default_partitioner_sends_them() -> Result<()> {
+    let mut ends = Vec::new();
+    for (topic, records_per_batch) in [("hashed", None), ("hashed-exactly", Some(3))] {
+        KAFKA.create_topic(topic, 5, 1, &[])?;
+        KAFKA.produce(ProduceSpec {
+            topic: topic.into(),
+            records: 400,
+            keys: vec![Key::Numbered {
+                distinct: 400,
+                size: 5,
+            }],
+            records_per_batch,
+            ..ProduceSpec::default()
+        })?;
+        ends.push(KAFKA.end_offsets(topic)?);
+    }
+    assert_eq!(ends[0], ends[1]);
+    assert!(ends[0].values().all(|end| *end > 0), "{ends:?}");
+    Ok(())
+}
+
+#[test]
+fn headers_and_timestamps_are_on_every_record() -> Result<()> {
+    KAFKA.create_topic("stamped", 1, 1, &[])?;
+    let headers = vec![("trace".into(), Some(vec![1, 2])), ("trace".into(), None)];
+    KAFKA.produce(ProduceSpec {
+        topic: "stamped".into(),
+        records: 50,
+        keys: vec![Key::Bytes(vec![9]), Key::Empty],
+        values: vec![Value::Bytes(b"v".to_vec())],
+        headers: headers.clone(),
+        first_timestamp: Some(1_600_000_000_000),
+        timestamp_step: -7,
+        ..ProduceSpec::default()
+    })?;
+    let read = KAFKA.java_records("stamped")?;
+    assert_eq!(read.len(), 50);
+    for (i, record) in (0..).zip(&read) {
+        assert_eq!(
+            (record.offset, record.timestamp),
+            (i, 1_600_000_000_000 - 7 * i)
+        );
+        assert_eq!(
+            record.key.as_deref(),
+            Some(if i % 2 == 0 { &[9][..] } else { &[] })
+        );
+        assert_eq!(record.value.as_deref(), Some(&b"v"[..]));
+        assert_eq!(record.headers, headers);
+    }
+    Ok(())
+}
+
 #[test]
 fn records_of_900_kb_arrive_whole() -> Result<()> {
     KAFKA.create_topic("large", 1, 1, &[])?;

@@ -11,6 +11,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn two_nodes_through_everything() -> Result<()> {
     let kafka = Cluster::builder()
         .nodes(2)
+        // so that a node is let in again soon after it has gone
+        .property("broker.session.timeout.ms", "3000")
+        .property("broker.heartbeat.interval.ms", "300")
         .node_property(2, "broker.rack", "far")
         .start()?;
     assert_eq!(

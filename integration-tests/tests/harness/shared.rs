@@ -8,7 +8,13 @@ use integration_tests::kafka::Cluster;
 pub(crate) static KAFKA: LazyLock<Cluster> = LazyLock::new(|| {
     Cluster::builder()
         .property("log.cleaner.backoff.ms", "500")
-        .listener("OUTSIDE", "PLAINTEXT")
+        .log_level("org.apache.kafka.server.FetchSessionCacheShard", "trace")
+        .listener("OUTSIDE", "SASL_PLAINTEXT")
+        .property("listener.name.outside.sasl.enabled.mechanisms", "PLAIN")
+        .property(
+            "listener.name.outside.plain.sasl.jaas.config",
+            "org.apache.kafka.common.security.plain.PlainLoginModule required user_guest=\"right\";",
+        )
         .start()
         .unwrap_or_else(|error| panic!("{error}"))
 });

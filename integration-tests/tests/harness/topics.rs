@@ -1,6 +1,8 @@
 //! Topics, offsets, groups, metrics, tools, listeners.
 
-use integration_tests::kafka::{Codec, ExplicitRecord, Offset, ProduceSpec, Result, Value};
+use integration_tests::kafka::{
+    Codec, ConsumeSpec, ExplicitRecord, Offset, ProduceSpec, Result, Value,
+};
 
 use super::shared::KAFKA;
 
@@ -102,9 +104,23 @@ fn settings_change_and_change_back() -> Result<()> {
     KAFKA.alter_topic_configs("altered", &[("max.message.bytes", None)])?;
     assert_eq!(KAFKA.produce(large)?.all.records, 1);
 
+    let described = || {
+        let servers = KAFKA.bootstrap_servers();
+        let arguments = [
+            "--bootstrap-server",
+            servers,
+            "--entity-type",
+            "brokers",
+            "--entity-name",
+            "1",
+            "--describe",
+        ];
+        KAFKA.tool("org.apache.kafka.tools.ConfigCommand", &arguments)
+    };
     KAFKA.alter_broker_configs(1, &[("log.cleaner.threads", Some("2"))])?;
-    let pool = "kafka.log:type=LogCleaner,name=DeadThreadCount";
-    assert_eq!(KAFKA.metric_sum(1, pool, "Value")?, 0.0);
+    assert!(described()?.contains("log.cleaner.threads=2"));
+    KAFKA.alter_broker_configs(1, &[("log.cleaner.threads", None)])?;
+    assert!(!described()?.contains("log.cleaner.threads=2"));
     let read_only = KAFKA
         .alter_broker_configs(1, &[("broker.rack", Some("r"))])
         .unwrap_err();
@@ -138,6 +154,11 @@ fn metrics_count_what_was_done() -> Result<()> {
     let before = KAFKA.metric_sum(1, requests, "Count")?;
     KAFKA.java_consume("counted")?;
     assert!(KAFKA.metric_sum(1, requests, "Count")? > before);
+    let log = std::fs::read_to_string(KAFKA.log(1)?).expect("a node has a log");
+    assert!(
+        log.contains("Created fetch session"),
+        "the level of a logger was not set"
+    );
     let wrong = KAFKA.metric(1, "no pattern", "Count").unwrap_err();
     assert_eq!(
         wrong.java_kind(),
@@ -147,34 +168,27 @@ fn metrics_count_what_was_done() -> Result<()> {
     Ok(())
 }
 
-/// The console consumer comes through the added listener, as a member of a group.
 #[test]
-fn tools_listeners_and_groups() -> Result<()> {
+fn tools_and_groups() -> Result<()> {
     KAFKA.create_topic("console", 1, 1, &[])?;
     let hello = ExplicitRecord {
         value: Some(b"hello".to_vec()),
         ..ExplicitRecord::default()
     };
     KAFKA.produce_records("console", Codec::None, &[hello.clone(), hello])?;
-    let outside = KAFKA
-        .listener_address(1, "OUTSIDE")?
-        .expect("the cluster was started with it");
-    assert_ne!(outside, KAFKA.address(1)?);
-    assert_eq!(KAFKA.listener_address(1, "INSIDE")?, None);
-    let address = outside.to_string();
+    let servers = KAFKA.bootstrap_servers();
+    let arguments = [
+        "--topic",
+        "console",
+        "--from-beginning",
+        "--max-messages",
+        "2",
+        "--group",
+        "g",
+    ];
     let printed = KAFKA.tool(
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
-        &[
-            "--bootstrap-server",
-            &address,
-            "--topic",
-            "console",
-            "--from-beginning",
-            "--max-messages",
-            "2",
-            "--group",
-            "g",
-        ],
+        &[&["--bootstrap-server", servers], &arguments[..]].concat(),
     )?;
     assert_eq!(printed, "hello\nhello\n");
     let committed = KAFKA.committed("g")?;
@@ -196,6 +210,45 @@ fn tools_listeners_and_groups() -> Result<()> {
     assert!(
         wrong.contains("StorageTool") && wrong.contains("no-such-option"),
         "{wrong}"
+    );
+    Ok(())
+}
+
+#[test]
+fn an_added_listener_has_its_own_address_and_rules() -> Result<()> {
+    KAFKA.create_topic("guarded", 1, 1, &[])?;
+    let produced = KAFKA.produce(ProduceSpec {
+        topic: "guarded".into(),
+        records: 10,
+        ..ProduceSpec::default()
+    })?;
+    let outside = KAFKA
+        .listener_address(1, "OUTSIDE")?
+        .expect("the cluster was started with it");
+    assert_ne!(outside, KAFKA.address(1)?);
+    assert_eq!(KAFKA.listener_address(1, "INSIDE")?, None);
+    let module = "org.apache.kafka.common.security.plain.PlainLoginModule";
+    let consume_as_guest = |password: &str| {
+        let mut spec = ConsumeSpec::new("guarded");
+        for (key, value) in [
+            ("bootstrap.servers", outside.to_string()),
+            ("security.protocol", "SASL_PLAINTEXT".into()),
+            ("sasl.mechanism", "PLAIN".into()),
+            (
+                "sasl.jaas.config",
+                format!("{module} required username=guest password={password};"),
+            ),
+        ] {
+            spec.properties.insert(key.into(), value);
+        }
+        KAFKA.java_consume(spec)
+    };
+    assert_eq!(consume_as_guest("right")?.total, produced.all);
+    let refused = consume_as_guest("wrong").unwrap_err();
+    assert_eq!(
+        refused.java_kind(),
+        Some("SaslAuthenticationException"),
+        "{refused}"
     );
     Ok(())
 }
