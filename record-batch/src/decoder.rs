@@ -18,7 +18,8 @@ pub struct DecodeOptions {
     /// The most bytes that one batch may have after decompression; a batch that gives more is an error
     /// ([`BatchErrorKind::TooLarge`]). 64 MiB by default; values above 4 GiB - 1 count as that.
     ///
-    /// A batch that is not compressed is as large as it is, and not subject to it.
+    /// A batch that is not compressed is as large as it is, and not subject to it. While a buffer grows, an allocator
+    /// that cannot do so in place needs up to twice the cap for a moment.
     pub max_decompressed_bytes: usize,
 }
 

@@ -160,6 +160,13 @@ pub enum BatchErrorKind {
         most: usize,
     },
 
+    /// The last offset is beyond the range of offsets.
+    #[error("lastOffsetDelta {last_offset_delta} leads beyond the largest offset")]
+    OffsetOverflow {
+        /// The last offset delta in the header.
+        last_offset_delta: i32,
+    },
+
     /// A produced batch whose record count does not agree with its last offset delta.
     #[error("record count is {count}, lastOffsetDelta {last_offset_delta}")]
     CountAgainstOffsets {

@@ -186,6 +186,10 @@ pub(crate) fn validate(records: &[u8], header: &BatchHeader) -> Result<u32, Batc
         });
     };
     let (base, last_delta) = (header.base_offset(), header.last_offset_delta());
+    if base.checked_add(last_delta.into()).is_none() {
+        let last_offset_delta = last_delta;
+        return Err(BatchErrorKind::OffsetOverflow { last_offset_delta });
+    }
     let mut at = 0;
     let mut least_delta = 0;
     for index in 0..number {
@@ -216,7 +220,7 @@ fn check(
         return Err(RecordProblem::Offset {
             offset: base.saturating_add(delta),
             least: base.saturating_add(least_delta),
-            most: base.saturating_add(i64::from(last_delta)),
+            most: base.saturating_add(last_delta.into()),
         });
     }
     if fields.headers != [0] {
@@ -235,3 +239,6 @@ fn check_headers(headers: &[u8]) -> Result<(), RecordProblem> {
         left => Err(RecordProblem::BytesLeft { left }),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+use allocation_counter::measure;
+use bytes::Bytes;
+use record_batch::{DecodeOptions, Decoder, FreshBuffers, entries};
+
+use crate::support::encoder::{Codec, TestBatch, gzip, xerial};
+use crate::support::vectors;
+
+const CAP: usize = 8 << 20;
+/// This allocator never grows a block in place, so a buffer is there twice while its contents move. The largest state
+/// is that of gzip, of about 50 KB.
+const MOST_MEMORY: u64 = 2 * CAP as u64 + (64 << 10);
+
+/// Decodes a batch with this compressed body: it must be stopped at the cap, with bounded memory.
+fn stopped(codec: Codec, body: &[u8]) {
+    let bytes = Bytes::from(TestBatch::run(0, 3).codec(codec).encode_body(body));
+    let entry = entries(&bytes).next().unwrap().unwrap();
+    let mut decoder = Decoder::new(DecodeOptions {
+        max_decompressed_bytes: CAP,
+        ..DecodeOptions::default()
+    });
+    let mut error = None;
+    let memory = measure(|| error = decoder.decode(&bytes, &entry, &mut FreshBuffers).err());
+    let error = error.expect("an error");
+    assert!(error.kind().is_too_large(), "{codec:?}: {error}");
+    assert_eq!(error.base_offset(), 0);
+    assert!(memory.bytes_max <= MOST_MEMORY, "{codec:?}: {memory:?}");
+}
+
+#[test]
+fn f052_b086_gzip_of_1_gb() {
+    let member = gzip(&vec![0; 64 << 20]);
+    let bomb = member.repeat(16);
+    assert!(bomb.len() < 1_100_000);
+    stopped(Codec::Gzip, &bomb);
+}
+
+/// A zstd frame with this header behind its magic, of `runs` runs: 4 bytes for 128 KiB each.
+fn zstd_runs(header: &[u8], runs: usize) -> Vec<u8> {
+    let mut frame = 0xFD2F_B528u32.to_le_bytes().to_vec();
+    frame.extend(header);
+    for left in (0..runs).rev() {
+        let run = (128 << 10) << 3 | 1 << 1 | u32::from(left == 0);
+        frame.extend(&run.to_le_bytes()[..3]);
+        frame.push(b'x');
+    }
+    frame
+}
+
+#[test]
+fn f052_b086_zstd_of_4_gb() {
+    // no content size, a window of 128 KiB
+    let header = [0, 0x38];
+    let bomb = zstd_runs(&header, 32 << 10);
+    assert!(bomb.len() < 1_000_000);
+    stopped(Codec::ZstdNoSize, &bomb);
+    // 128 KiB of it are what the library itself reads
+    let small = zstd::stream::decode_all(&zstd_runs(&header, 1)[..]);
+    assert_eq!(small.unwrap(), vec![b'x'; 128 << 10]);
+}
+
+#[test]
+fn f052_b086_zstd_that_declares_what_it_gives() {
+    let with_size = |size: u64| [&[0xe0][..], &size.to_le_bytes()].concat();
+    stopped(Codec::Zstd, &zstd_runs(&with_size(1 << 30), 8 << 10));
+    let small = zstd::bulk::decompress(&zstd_runs(&with_size(128 << 10), 1), 1 << 20);
+    assert_eq!(small.unwrap(), vec![b'x'; 128 << 10]);
+}
+
+#[test]
+fn f052_b086_lz4_of_250_mb() {
+    // a block of 4 MB: a literal, then a match of 255 bytes for each byte
+    let mut block = vec![0x1f, b'a', 1, 0];
+    block.extend([255; 16_448 - 2]);
+    block.extend([0, 0x50]);
+    block.extend(b"abcde");
+    let mut frame = 0x184D_2204u32.to_le_bytes().to_vec();
+    frame.extend([0x60, 0x70, 0x73]);
+    for _ in 0..60 {
+        frame.extend((block.len() as u32).to_le_bytes());
+        frame.extend(&block);
+    }
+    frame.extend([0; 4]);
+    assert!(frame.len() < 1_000_000);
+    stopped(Codec::Lz4, &frame);
+}
+
+#[test]
+fn f052_b086_snappy_of_20_mb() {
+    let chunk = vec![0; 1 << 20];
+    let bomb = xerial(std::iter::repeat_n(&chunk[..], 20));
+    assert!(bomb.len() < 1_100_000);
+    stopped(Codec::SnappyXerial, &bomb);
+}
+
+#[test]
+fn f052_claims_cost_nothing() {
+    let bodies = [
+        (
+            Codec::SnappyRaw,
+            vectors::bytes("SNAPPY_BOMB")[61..].to_vec(),
+        ),
+        // zstd with a content size of 2^63
+        (
+            Codec::Zstd,
+            [
+                &[0x28, 0xb5, 0x2f, 0xfd, 0xe0][..],
+                &[0, 0, 0, 0, 0, 0, 0, 0x80],
+                &[1, 0, 0],
+            ]
+            .concat(),
+        ),
+    ];
+    for (codec, body) in bodies {
+        let bytes = Bytes::from(TestBatch::run(0, 1).codec(codec).encode_body(&body));
+        let entry = entries(&bytes).next().unwrap().unwrap();
+        let mut decoder = Decoder::new(DecodeOptions::default());
+        let mut decoded = None;
+        let memory = measure(|| decoded = Some(decoder.decode(&bytes, &entry, &mut FreshBuffers)));
+        assert!(decoded.unwrap().unwrap_err().kind().is_too_large());
+        assert!(memory.bytes_max < 8192, "{codec:?}: {memory:?}");
+    }
+}
+
+#[test]
+fn f051_counts_cost_nothing() {
+    for name in ["NEGCOUNT", "HUGECOUNT"] {
+        let bytes = Bytes::from(vectors::bytes(name));
+        let entry = entries(&bytes).next().unwrap().unwrap();
+        let mut decoder = Decoder::new(DecodeOptions::default());
+        let mut failed = false;
+        let memory = measure(|| {
+            failed = decoder.decode(&bytes, &entry, &mut FreshBuffers).is_err();
+        });
+        assert!(failed);
+        assert_eq!(memory.bytes_total, 0, "{name}");
+    }
+}
