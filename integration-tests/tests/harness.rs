@@ -9,6 +9,7 @@ mod harness {
     pub(crate) mod data;
     pub(crate) mod lifetime;
     pub(crate) mod nodes;
+    pub(crate) mod proxy;
     pub(crate) mod shared;
     pub(crate) mod topics;
 }

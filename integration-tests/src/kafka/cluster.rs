@@ -26,6 +26,7 @@ pub struct Builder {
     nodes: usize,
     properties: Vec<(Option<i32>, String, String)>,
     listeners: Vec<Listener>,
+    advertised: Vec<(i32, String, String)>,
     jvm_options: Vec<String>,
 }
 
@@ -56,6 +57,14 @@ impl Builder {
             name: name.into(),
             protocol: protocol.into(),
         });
+        self
+    }
+
+    /// Has a node tell clients another address (`host:port`) for a listener than its own: that of a proxy in front of it, which connects to
+    /// [`Cluster::listener_address`]. With `PLAINTEXT`, the listener that every node has, the harness and the other brokers go there, too.
+    pub fn advertised(mut self, node: i32, listener: &str, address: &str) -> Self {
+        self.advertised
+            .push((node, listener.into(), address.into()));
         self
     }
 
@@ -114,6 +123,10 @@ impl Builder {
             .collect::<Result<Vec<Port>>>()?;
         let node = Node::new(id, ports, Port::take()?, &folder);
         let numbers: Vec<u16> = node.ports.iter().map(Port::number).collect();
+        let advertised = self.advertised.iter().filter(|(of, _, _)| *of == id);
+        let advertised: Vec<(&str, &str)> = advertised
+            .map(|(_, listener, address)| (listener.as_str(), address.as_str()))
+            .collect();
         let properties = NodeProperties {
             id,
             nodes: self.nodes,
@@ -121,6 +134,7 @@ impl Builder {
             controller_port: controller_port.number(),
             ports: &numbers,
             listeners: &self.listeners,
+            advertised: &advertised,
         };
         let for_this_node = self
             .properties
@@ -159,6 +173,7 @@ impl Cluster {
             nodes: 1,
             properties: Vec::new(),
             listeners: Vec::new(),
+            advertised: Vec::new(),
             jvm_options: Vec::new(),
         }
     }

@@ -21,6 +21,8 @@ pub(crate) struct NodeProperties<'a> {
     /// The plain listener's port, then those of `listeners`.
     pub(crate) ports: &'a [u16],
     pub(crate) listeners: &'a [Listener],
+    /// Addresses that clients are told in place of a listener's own: name and address.
+    pub(crate) advertised: &'a [(&'a str, &'a str)],
 }
 
 /// The name of the listener that every node has.
@@ -48,11 +50,17 @@ impl NodeProperties<'_> {
             std::iter::once(PLAIN)
                 .chain(self.listeners.iter().map(|listener| listener.name.as_str()))
         };
-        let advertised: Vec<String> = names()
-            .zip(self.ports)
+        let ports = || names().zip(self.ports);
+        let mut listeners: Vec<String> = ports()
             .map(|(name, port)| format!("{name}://127.0.0.1:{port}"))
             .collect();
-        let mut listeners = advertised.clone();
+        let told = |name| self.advertised.iter().rev().find(|(of, _)| *of == name);
+        let advertised: Vec<String> = ports()
+            .map(|(name, port)| match told(name) {
+                Some((_, address)) => format!("{name}://{address}"),
+                None => format!("{name}://127.0.0.1:{port}"),
+            })
+            .collect();
         let mut protocols = vec![format!("{PLAIN}:{PLAIN}"), format!("{CONTROLLER}:{PLAIN}")];
         protocols.extend(
             self.listeners
@@ -124,6 +132,7 @@ mod tests {
             controller_port: 9093,
             ports: &[9092, 9094],
             listeners: &listeners,
+            advertised: &[("SECURE", "proxy:1")],
         }
         .text(overrides.iter().copied())
     }
@@ -139,9 +148,9 @@ mod tests {
         assert!(
             second.contains("\nlisteners=PLAINTEXT://127.0.0.1:9092,SECURE://127.0.0.1:9094\n")
         );
-        assert!(second.contains(
-            "\nadvertised.listeners=PLAINTEXT://127.0.0.1:9092,SECURE://127.0.0.1:9094\n"
-        ));
+        assert!(
+            second.contains("\nadvertised.listeners=PLAINTEXT://127.0.0.1:9092,SECURE://proxy:1\n")
+        );
         assert!(
             second.contains("=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_PLAINTEXT\n")
         );

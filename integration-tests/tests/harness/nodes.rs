@@ -2,28 +2,61 @@
 
 use std::time::Duration;
 
-use integration_tests::kafka::{Cluster, Error, ProduceSpec, Result, Value};
+use integration_tests::kafka::{Cluster, ConsumeSpec, Error, ProduceSpec, Result, Value};
+
+use super::proxy::Proxy;
 
 /// Long enough for a broker to answer on any machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn two_nodes_through_everything() -> Result<()> {
+    let proxy = Proxy::open();
     let kafka = Cluster::builder()
         .nodes(2)
         // so that a node is let in again soon after it has gone
         .property("broker.session.timeout.ms", "3000")
         .property("broker.heartbeat.interval.ms", "300")
         .node_property(2, "broker.rack", "far")
+        .listener("PROXIED", "PLAINTEXT")
+        .advertised(2, "PROXIED", &proxy.address().to_string())
         .start()?;
     assert_eq!(
         kafka.bootstrap_servers(),
         format!("{},{}", kafka.address(1)?, kafka.address(2)?)
     );
+    clients_go_where_they_are_told(&kafka, &proxy)?;
     leaders_move(&kafka)?;
     a_frozen_node_answers_when_it_is_thawed(&kafka)?;
     a_killed_node_keeps_its_data(&kafka)?;
     a_stopped_node_hands_over(&kafka)?;
+    Ok(())
+}
+
+fn clients_go_where_they_are_told(kafka: &Cluster, proxy: &Proxy) -> Result<()> {
+    let listener = |node| {
+        kafka
+            .listener_address(node, "PROXIED")
+            .map(|address| address.expect("it was added"))
+    };
+    proxy.connect_to(listener(2)?);
+    kafka.create_topic_on("proxied", &[&[2]], &[])?;
+    let produced = kafka.produce(ProduceSpec {
+        topic: "proxied".into(),
+        records: 100,
+        ..ProduceSpec::default()
+    })?;
+    assert_eq!(
+        proxy.connections(),
+        0,
+        "the harness itself goes through the proxy"
+    );
+    let mut spec = ConsumeSpec::new("proxied");
+    // node 1 tells where node 2 is
+    spec.properties
+        .insert("bootstrap.servers".into(), listener(1)?.to_string());
+    assert_eq!(kafka.java_consume(spec)?.total, produced.all);
+    assert_ne!(proxy.connections(), 0);
     Ok(())
 }
 
