@@ -1,0 +1,298 @@
+//! The shell of the planner: a message in, a call of the machine, its effects out as tells.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient, SpawnHandle};
+use buffer_actor::messages::{AssignmentChanged, Granted, LeadersChanged, Reserve, Withdraw};
+use buffer_actor::{Lane, NodeId, Ticket};
+use session_actor::PartitionTable;
+use session_actor::machine::Job;
+use session_actor::messages::{CloseLane, LaneIdle, LaneJob, LaneLost, LaneUnavailable, StartJob};
+use session_actor::wire::Address;
+use tokio::sync::oneshot;
+use tracing::debug;
+
+use crate::machine::{Effect, PlannerMachine};
+use crate::messages::{CloseAll, LeaderUnknown, SnapshotChanged};
+
+/// How to talk to a lane that was opened.
+#[derive(Debug, Clone)]
+pub struct LaneHandle {
+    /// Gives it something to do.
+    pub start: Recipient<StartJob>,
+    /// Ends it.
+    pub close: Recipient<CloseLane>,
+}
+
+/// Opens lanes: starts a session actor, or in a test a probe.
+pub type OpenLane = Box<dyn FnMut(NodeId, Lane, Address, LaneReports) -> LaneHandle>;
+
+/// Whom a lane tells of itself.
+#[derive(Debug, Clone)]
+pub struct LaneReports {
+    /// It is idle.
+    pub idle: Recipient<LaneIdle>,
+    /// It cannot be used for a while.
+    pub unavailable: Recipient<LaneUnavailable>,
+    /// It ended unasked.
+    pub lost: Recipient<LaneLost>,
+}
+
+/// Whom the planner tells.
+#[derive(Debug, Clone)]
+pub struct Neighbours {
+    /// Buffer: offers.
+    pub reserve: Recipient<Reserve>,
+    /// Buffer: offers taken back.
+    pub withdraw: Recipient<Withdraw>,
+    /// Buffer: leaders that moved.
+    pub leaders_changed: Recipient<LeadersChanged>,
+    /// Metadata: partitions without a leader.
+    pub leader_unknown: Recipient<LeaderUnknown>,
+}
+
+/// The actor. See the [crate](crate) for what it is for.
+pub struct FetchActor {
+    machine: PlannerMachine,
+    neighbours: Neighbours,
+    open: OpenLane,
+    lanes: BTreeMap<(NodeId, Lane), LaneHandle>,
+    /// The ticket of the grant that the machine is looking at or holds back for the end of a touch.
+    tickets: Vec<Ticket>,
+    effects: Vec<Effect>,
+    timer: Option<(Instant, SpawnHandle)>,
+    messages: u64,
+}
+
+impl FetchActor {
+    /// A planner that knows nothing yet. `uses_quick_lane`: see [`Policy`](buffer_actor::Policy).
+    pub fn new(uses_quick_lane: bool, neighbours: Neighbours, open: OpenLane) -> Self {
+        Self {
+            machine: PlannerMachine::new(uses_quick_lane),
+            neighbours,
+            open,
+            lanes: BTreeMap::new(),
+            tickets: Vec::new(),
+            effects: Vec::new(),
+            timer: None,
+            messages: 0,
+        }
+    }
+
+    fn run(
+        &mut self,
+        ctx: &mut Context<Self>,
+        event: impl FnOnce(&mut PlannerMachine, Instant, &mut Vec<Effect>),
+    ) {
+        self.messages += 1;
+        let now = tokio::time::Instant::now().into_std();
+        let mut effects = std::mem::take(&mut self.effects);
+        event(&mut self.machine, now, &mut effects);
+        for effect in effects.drain(..) {
+            self.perform(effect, ctx);
+        }
+        self.effects = effects;
+        self.arm(ctx);
+    }
+
+    fn perform(&mut self, effect: Effect, ctx: &mut Context<Self>) {
+        match effect {
+            Effect::Reserve {
+                node,
+                lane,
+                plan,
+                candidates,
+            } => self.neighbours.reserve.do_send(Reserve {
+                node,
+                lane,
+                plan,
+                candidates,
+            }),
+            Effect::Withdraw(node, lane) => {
+                self.neighbours.withdraw.do_send(Withdraw { node, lane });
+            }
+            Effect::LeadersChanged(moved) => {
+                self.neighbours
+                    .leaders_changed
+                    .do_send(LeadersChanged(moved));
+            }
+            // dropped, a ticket tells the buffer by itself (I4)
+            Effect::Abandon(id) => self.tickets.retain(|ticket| ticket.id() != id),
+            Effect::Open(node, lane, address) => {
+                debug!(%node, %lane, %address, "a lane is opened");
+                let address_of_self = ctx.address();
+                let reports = LaneReports {
+                    idle: address_of_self.clone().recipient(),
+                    unavailable: address_of_self.clone().recipient(),
+                    lost: address_of_self.recipient(),
+                };
+                let handle = (self.open)(node, lane, address, reports);
+                self.lanes.insert((node, lane), handle);
+            }
+            Effect::Close(node, lane) => {
+                if let Some(handle) = self.lanes.remove(&(node, lane)) {
+                    debug!(%node, %lane, "a lane is closed");
+                    handle.close.do_send(CloseLane { done: None });
+                }
+            }
+            Effect::Start(node, lane, job, table) => self.start(node, lane, job, table),
+            Effect::RefreshMetadata => self.neighbours.leader_unknown.do_send(LeaderUnknown),
+        }
+    }
+
+    fn start(&mut self, node: NodeId, lane: Lane, job: Job, table: Arc<PartitionTable>) {
+        let job = match job {
+            Job::Fetch(grant) => {
+                let index = self
+                    .tickets
+                    .iter()
+                    .position(|ticket| ticket.id() == grant.ticket);
+                let Some(index) = index else {
+                    return;
+                };
+                let ticket = self.tickets.swap_remove(index);
+                LaneJob::Fetch { grant, ticket }
+            }
+            Job::Touch => LaneJob::Touch,
+        };
+        if let Some(handle) = self.lanes.get(&(node, lane)) {
+            handle.start.do_send(StartJob { job, table });
+        }
+    }
+
+    fn arm(&mut self, ctx: &mut Context<Self>) {
+        let deadline = self.machine.poll_timeout();
+        if self.timer.as_ref().map(|(at, _)| *at) == deadline {
+            return;
+        }
+        if let Some((_, handle)) = self.timer.take() {
+            ctx.cancel_future(handle);
+        }
+        if let Some(at) = deadline {
+            let now = tokio::time::Instant::now().into_std();
+            let handle = ctx.run_later(at.saturating_duration_since(now), |actor, ctx| {
+                actor.timer = None;
+                actor.run(ctx, |machine, now, effects| machine.timeout(now, effects));
+            });
+            self.timer = Some((at, handle));
+        }
+    }
+}
+
+impl Actor for FetchActor {
+    type Context = Context<Self>;
+}
+
+impl Handler<AssignmentChanged> for FetchActor {
+    type Result = ();
+
+    fn handle(&mut self, message: AssignmentChanged, ctx: &mut Context<Self>) {
+        self.run(ctx, |machine, now, effects| {
+            machine.assignment(now, message.added, &message.removed, effects);
+        });
+    }
+}
+
+impl Handler<SnapshotChanged> for FetchActor {
+    type Result = ();
+
+    fn handle(&mut self, message: SnapshotChanged, ctx: &mut Context<Self>) {
+        self.run(ctx, |machine, now, effects| {
+            machine.snapshot(now, message.0, effects);
+        });
+    }
+}
+
+impl Handler<Granted> for FetchActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Granted, ctx: &mut Context<Self>) {
+        self.tickets.push(message.ticket);
+        self.run(ctx, |machine, now, effects| {
+            machine.granted(now, message.grant, effects);
+        });
+    }
+}
+
+impl Handler<LaneIdle> for FetchActor {
+    type Result = ();
+
+    fn handle(&mut self, message: LaneIdle, ctx: &mut Context<Self>) {
+        self.run(ctx, |machine, now, effects| {
+            machine.idle(
+                now,
+                message.node,
+                message.lane,
+                message.has_session,
+                effects,
+            );
+        });
+    }
+}
+
+impl Handler<LaneUnavailable> for FetchActor {
+    type Result = ();
+
+    fn handle(&mut self, message: LaneUnavailable, ctx: &mut Context<Self>) {
+        self.run(ctx, |machine, _, effects| {
+            machine.unavailable(message.node, message.lane, effects);
+        });
+    }
+}
+
+impl Handler<LaneLost> for FetchActor {
+    type Result = ();
+
+    fn handle(&mut self, message: LaneLost, ctx: &mut Context<Self>) {
+        self.lanes.remove(&(message.node, message.lane));
+        self.run(ctx, |machine, _, effects| {
+            machine.lost(message.node, message.lane, effects);
+        });
+    }
+}
+
+impl Handler<CloseAll> for FetchActor {
+    type Result = ();
+
+    fn handle(&mut self, message: CloseAll, ctx: &mut Context<Self>) {
+        let closed: Vec<oneshot::Receiver<()>> = std::mem::take(&mut self.lanes)
+            .into_values()
+            .map(|handle| {
+                let (done, closed) = oneshot::channel();
+                handle.close.do_send(CloseLane { done: Some(done) });
+                closed
+            })
+            .collect();
+        let all = async move {
+            for lane in closed {
+                // a lane that is closed drops its sender
+                let _ = lane.await;
+            }
+            drop(message.done);
+        };
+        ctx.spawn(actix::fut::wrap_future(all));
+    }
+}
+
+/// Anyone -> Fetch, *ask*: messages delivered to its mailbox so far.
+#[derive(Debug, actix::Message)]
+#[rtype(result = "u64")]
+pub struct CountMessages;
+
+impl Handler<CountMessages> for FetchActor {
+    type Result = u64;
+
+    fn handle(&mut self, _: CountMessages, _: &mut Context<Self>) -> u64 {
+        self.messages
+    }
+}
+
+impl Handler<buffer_actor::Stop> for FetchActor {
+    type Result = ();
+
+    fn handle(&mut self, _: buffer_actor::Stop, ctx: &mut Context<Self>) {
+        ctx.stop();
+    }
+}
