@@ -239,6 +239,12 @@ impl BatchHeader {
         self.last_offset().saturating_add(1)
     }
 
+    /// Whether all that it holds lies below `position` and was consumed already, so that it need not be decoded. A batch
+    /// with a negative `lastOffsetDelta` is so only if its base offset is: its records must not go missing silently.
+    pub fn is_before(&self, position: i64) -> bool {
+        self.last_offset().max(self.base_offset) < position
+    }
+
     /// `lastOffsetDelta`, 0 for a message of magic 0 or 1.
     pub fn last_offset_delta(&self) -> i32 {
         self.last_offset_delta

@@ -58,7 +58,9 @@ impl BatchError {
     /// The offset behind the entry, to which the application may seek to go on without it; `None` if the header is
     /// too broken to tell where the entry ends.
     pub fn step_over(&self) -> Option<i64> {
-        self.last_offset.map(|last| last.saturating_add(1))
+        // a negative lastOffsetDelta must not lead back into the batch
+        self.last_offset
+            .map(|last| last.max(self.base_offset).saturating_add(1))
     }
 
     /// What is wrong, with the numbers.

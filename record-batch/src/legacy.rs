@@ -121,15 +121,16 @@ pub(crate) fn validate(
     };
     let most = wrapper.last_offset();
     let (mut at, mut count) = (0, 0u32);
-    let (mut first, mut last) = (None, None);
+    let (mut first, mut last): (_, Option<i64>) = (None, None);
     while at < messages.len() {
         let (offset, next) =
             check(messages, at, wrapper, check_crcs).map_err(|problem| invalid(count, problem))?;
-        let least = last.map_or(0, |last: i64| last.saturating_add(1));
-        if offset < least || (wrapper.magic() == 0 && offset > most && most != 0) {
+        let rises = offset > last.unwrap_or(-1);
+        let beyond = wrapper.magic() == 0 && most != 0 && offset > most;
+        if !rises || beyond {
             let problem = RecordProblem::Offset {
                 offset,
-                least,
+                least: last.map_or(0, |last| last.saturating_add(1)),
                 most,
             };
             return Err(invalid(count, problem));

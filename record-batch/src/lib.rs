@@ -27,7 +27,7 @@
 //!     for entry in entries(records) {
 //!         let entry = entry?;
 //!         let verdict = filter.judge(entry.header());
-//!         if verdict == Verdict::Skip || entry.header().last_offset() < position {
+//!         if verdict == Verdict::Skip || entry.header().is_before(position) {
 //!             continue;
 //!         }
 //!         let batch = decoder.decode(records, &entry, &mut FreshBuffers)?;
@@ -71,13 +71,13 @@ mod entries;
 mod error;
 mod legacy;
 pub mod produced;
+mod reader;
 mod record;
 mod record_headers;
 mod scan;
 mod topic_partition;
 mod transactions;
 mod v2;
-mod varint;
 
 pub use batch_header::{BatchHeader, Compression, TimestampType};
 pub use buffers::{Buffers, FreshBuffers};

@@ -1,8 +1,8 @@
 use std::fmt;
 use std::str::Utf8Error;
 
+use crate::reader::Reader;
 use crate::v2;
-use crate::varint::Reader;
 
 /// The headers of a record (KIP-82), in the order in which they were added; names may repeat, values may be null.
 ///

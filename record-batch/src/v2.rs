@@ -1,6 +1,6 @@
 //! Records of a v2 batch (KIP-98): where their fields are, and whether they are what they claim to be.
 
-use crate::varint::Reader;
+use crate::reader::Reader;
 use crate::{BatchErrorKind, BatchHeader, RecordProblem};
 
 /// No record is smaller: seven fields of one byte each.
@@ -94,7 +94,7 @@ fn short_varint<const N: usize>(head: &[u8; N], at: usize) -> Option<(u32, usize
     None
 }
 
-/// [`fields`] of any record.
+/// [`fields`] of any record, and what is wrong with one that is none.
 #[cold]
 #[inline(never)]
 fn any_fields(records: &[u8], at: usize) -> Result<(Fields<'_>, usize), RecordProblem> {
@@ -127,7 +127,6 @@ fn any_fields(records: &[u8], at: usize) -> Result<(Fields<'_>, usize), RecordPr
 }
 
 /// Reads a length and as many bytes; `None` is the length -1.
-#[inline(always)]
 fn sized<'a>(
     reader: &mut Reader<'a>,
     field: &'static str,

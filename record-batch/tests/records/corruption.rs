@@ -298,6 +298,24 @@ fn offsets_must_rise_within_the_batch() {
 }
 
 #[test]
+fn negative_last_offset_delta_hides_no_records() {
+    let batch = TestBatch {
+        last_offset_delta: -3,
+        ..TestBatch::run(10, 1)
+    };
+    let log = [batch.encode(), TestBatch::run(11, 1).encode()].concat();
+    let consumed = consume(&log, 10);
+    assert_eq!((consumed.offsets(), consumed.next), (vec![], 10));
+    let error = consumed.failed();
+    // stepping over it does not lead back
+    assert_eq!(
+        (error.last_offset(), error.step_over()),
+        (Some(7), Some(11))
+    );
+    assert_eq!(consume(&log, 11).sound(), (vec![11], 12));
+}
+
+#[test]
 fn unused_attributes_of_records_are_ignored() {
     for codec in [Codec::None, Codec::Gzip] {
         let mut batch = TestBatch::run(0, 1).codec(codec);

@@ -54,6 +54,7 @@ fn f048_inner_offsets_without_sense_are_corrupt() {
         // 42 - 100 + 0 is below 0
         (&[0, 100], 0),
         (&[0, i64::MAX], 0),
+        (&[i64::MAX, i64::MAX], 1),
     ] {
         let (at, problem) = problem(&relative(offsets));
         assert!(

@@ -71,7 +71,7 @@ fn run(
             let entry = entry?;
             let header = entry.header();
             let verdict = filter.judge(header);
-            if verdict != Verdict::Skip && header.next_offset() > read.next {
+            if verdict != Verdict::Skip && !header.is_before(read.next) {
                 let batch = decoder.decode(&records, &entry, &mut FreshBuffers)?;
                 match verdict {
                     Verdict::ReadMarker => filter.marker(header, batch.control_type()?),
