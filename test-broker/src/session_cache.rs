@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-pub(crate) use context::{Answer, FetchContext, FetchMetadata, Outcome};
-pub(crate) use session::{FetchParameters, Identity, PartitionKey};
+pub(crate) use context::{FetchContext, FetchMetadata, Outcome};
+pub(crate) use session::{FetchParameters, PartitionKey};
 use session::{Session, SessionPartition};
 use shard::Shard;
 

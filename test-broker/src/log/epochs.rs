@@ -23,6 +23,14 @@ impl LeaderEpochs {
         covering.map(|(epoch, _)| *epoch)
     }
 
+    /// Where `epoch` begins, if something may have been written under it.
+    pub(crate) fn start_of(&self, epoch: i32) -> Option<i64> {
+        let mut starts = self.starts.iter();
+        starts
+            .find(|(known, _)| *known == epoch)
+            .map(|(_, start)| *start)
+    }
+
     /// Notes that `epoch` begins at `start`. An epoch under which nothing was written gives way to the next.
     pub(super) fn assign(&mut self, epoch: i32, start: i64) {
         match self.starts.last() {

@@ -1,3 +1,4 @@
+use super::context::Answer;
 use super::*;
 use kafka_protocol::ResponseError;
 use std::sync::Arc;

@@ -1,0 +1,114 @@
+use kafka_protocol::messages::{FetchRequest, TopicName};
+use record_batch::TopicPartition;
+use uuid::Uuid;
+
+use super::Request;
+use crate::cluster::Topics;
+use crate::request_log::{FetchPartitionSummary, FetchSummary, RequestSummary};
+
+impl Request {
+    /// What the request log keeps of it.
+    pub(crate) fn summary(&self, topics: &Topics) -> RequestSummary {
+        match self {
+            Self::Fetch(request) => RequestSummary::Fetch(fetch(request, topics)),
+            Self::Produce(request) => {
+                let all = request.topic_data.iter().flat_map(|topic| {
+                    let name = name(&topic.name, topic.topic_id, topics);
+                    topic.partition_data.iter().map(move |partition| {
+                        let size = partition
+                            .records
+                            .as_ref()
+                            .map_or(0, |records| records.len());
+                        (TopicPartition::new(name.as_str(), partition.index), size)
+                    })
+                });
+                RequestSummary::Produce {
+                    acks: request.acks,
+                    partitions: all.collect(),
+                }
+            }
+            Self::ListOffsets(request) => {
+                let all = request.topics.iter().flat_map(|topic| {
+                    topic.partitions.iter().map(|partition| {
+                        let key =
+                            TopicPartition::new(topic.name.as_str(), partition.partition_index);
+                        (key, partition.current_leader_epoch, partition.timestamp)
+                    })
+                });
+                RequestSummary::ListOffsets {
+                    isolation_level: request.isolation_level,
+                    partitions: all.collect(),
+                }
+            }
+            Self::OffsetForLeaderEpoch(request) => {
+                let all = request.topics.iter().flat_map(|topic| {
+                    topic.partitions.iter().map(|partition| {
+                        let key = TopicPartition::new(topic.topic.as_str(), partition.partition);
+                        (key, partition.current_leader_epoch, partition.leader_epoch)
+                    })
+                });
+                RequestSummary::OffsetForLeaderEpoch {
+                    partitions: all.collect(),
+                }
+            }
+            Self::Metadata(request) => {
+                let all = request.topics.as_ref().map(|all| {
+                    let named = all.iter().map(|topic| match &topic.name {
+                        Some(name) => name.to_string(),
+                        None => topic.topic_id.to_string(),
+                    });
+                    named.collect()
+                });
+                RequestSummary::Metadata {
+                    topics: all,
+                    allow_auto_topic_creation: request.allow_auto_topic_creation,
+                }
+            }
+            Self::ApiVersions(_)
+            | Self::CreateTopics(_)
+            | Self::DeleteTopics(_)
+            | Self::InitProducerId(_) => RequestSummary::Other,
+        }
+    }
+}
+
+/// The topic's name, which later versions of some requests give by its id.
+fn name(name: &TopicName, id: Uuid, topics: &Topics) -> String {
+    if id.is_nil() {
+        return name.to_string();
+    }
+    topics
+        .name_of(id)
+        .map_or_else(|| id.to_string(), |name| name.to_string())
+}
+
+fn fetch(request: &FetchRequest, topics: &Topics) -> FetchSummary {
+    let partitions = request.topics.iter().flat_map(|topic| {
+        let name = name(&topic.topic, topic.topic_id, topics);
+        topic
+            .partitions
+            .iter()
+            .map(move |partition| FetchPartitionSummary {
+                partition: TopicPartition::new(name.as_str(), partition.partition),
+                fetch_offset: partition.fetch_offset,
+                max_bytes: partition.partition_max_bytes,
+                current_leader_epoch: partition.current_leader_epoch,
+            })
+    });
+    let forgotten = request.forgotten_topics_data.iter().flat_map(|topic| {
+        let name = name(&topic.topic, topic.topic_id, topics);
+        let partitions = topic.partitions.iter();
+        partitions.map(move |partition| TopicPartition::new(name.as_str(), *partition))
+    });
+    FetchSummary {
+        session_id: request.session_id,
+        session_epoch: request.session_epoch,
+        partitions: partitions.collect(),
+        forgotten: forgotten.collect(),
+        max_wait_ms: request.max_wait_ms,
+        min_bytes: request.min_bytes,
+        max_bytes: request.max_bytes,
+        isolation_level: request.isolation_level,
+        rack: request.rack_id.to_string(),
+    }
+}
