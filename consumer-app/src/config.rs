@@ -1,8 +1,8 @@
 //! The configuration: every key of the Java consumer, by its own name.
 //!
-//! Each key is declared once, in the module of its subject (`client`, `fetch`, `group`, `tls`, `sasl`), and keys that can have no effect
-//! are in `refused`. From these come the getters of [`ConsumerConfig`], the checks, and `docs/configuration.md`. What does not concern
-//! one key alone is in `rules`.
+//! Each key is declared once, in the module of its subject (`client`, `fetch`, `group`, `tls`, `sasl`), and keys that
+//! can have no effect are in `refused`. From these come the getters of [`ConsumerConfig`], the checks, and
+//! `docs/configuration.md`. What does not concern one key alone is in `rules`.
 
 mod bootstrap;
 mod choice;
@@ -44,14 +44,14 @@ use key::{Field, Slot};
 
 /// The configuration of a consumer, typed.
 ///
-/// It begins with the defaults of the Java client and is given values by [`set`](Self::set), from pairs, from the text of a
-/// `.properties` file, from `KAFKA_` environment variables, or by serde from a TOML or JSON table (flat dotted keys or nested tables;
-/// strings, numbers, booleans and lists). A value is checked against its key at once; what concerns several keys is checked by
-/// [`validate`](Self::validate), so the order of the keys does not matter. Sources are layered with
-/// [`overridden_by`](Self::overridden_by).
+/// It begins with the defaults of the Java client and is given values by [`set`](Self::set), from pairs, from the
+/// text of a `.properties` file, from `KAFKA_` environment variables, or by serde from a TOML or JSON table (flat
+/// dotted keys or nested tables; strings, numbers, booleans and lists). A value is checked against its key at once;
+/// what concerns several keys is checked by [`validate`](Self::validate), so the order of the keys does not matter.
+/// Sources are layered with [`overridden_by`](Self::overridden_by).
 ///
-/// `Debug` and serde show the keys that were given and only those, and no password or key material at all: a configuration written and
-/// read back lacks its secrets.
+/// `Debug` and serde show the keys that were given and only those, and no password or key material at all: a
+/// configuration written and read back lacks its secrets.
 ///
 /// ```
 /// use consumer_app::config::ConsumerConfig;
@@ -74,10 +74,12 @@ pub struct ConsumerConfig {
 }
 
 impl ConsumerConfig {
-    /// Gives a key its value. Blanks around the value are no part of it, as in Java. A key that is set twice has the later value.
+    /// Gives a key its value. Blanks around the value are no part of it, as in Java. A key that is set twice has the
+    /// later value.
     ///
     /// # Errors
-    /// The key is unknown, its value is not allowed, or neither can have an effect here. The configuration is unchanged then.
+    /// The key is unknown, its value is not allowed, or neither can have an effect here. The configuration is
+    /// unchanged then.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
         let found = key::find(key)?;
         let text = value.trim_matches(|character| character <= ' ');
@@ -139,8 +141,8 @@ impl ConsumerConfig {
         self
     }
 
-    /// Checks what does not concern one key alone: what must be given, what excludes each other, and what is asked for and not there.
-    /// The result is what is valid and still worth a line in a log.
+    /// Checks what does not concern one key alone: what must be given, what excludes each other, and what is asked
+    /// for and not there. The result is what is valid and still worth a line in a log.
     ///
     /// # Errors
     /// All that is wrong.

@@ -1,5 +1,5 @@
-//! Records as the command line prints them. Nothing else goes to the same place: notes, errors and progress are for others to print
-//! elsewhere.
+//! Records as the command line prints them. Nothing else goes to the same place: notes, errors and progress are for
+//! others to print elsewhere.
 
 mod json;
 mod separator;
@@ -20,8 +20,8 @@ use sink::Sink;
 /// What is printed of the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// The value of each, and its key when asked for. What a null looks like is in [`TextLayout`]; only `json` tells it from the text
-    /// "null".
+    /// The value of each, and its key when asked for. What a null looks like is in [`TextLayout`]; only `json` tells
+    /// it from the text "null".
     Text,
     /// All of each: a JSON object on a line of its own.
     Json,
@@ -46,8 +46,9 @@ pub(crate) struct RecordView<'a, H> {
 /// Prints records to an output that may be slow, a pipe, or closed at its other end.
 ///
 /// Records are gathered and written in large pieces; none waits for more than [`LONGEST_WAIT`] provided that
-/// [`polled`](Self::polled) is called after each poll and that the next poll takes no longer than [`poll_timeout`](Self::poll_timeout)
-/// says. When the reader of a pipe is gone, as after `| head -1`, that is no error: the result tells, and nothing more is written.
+/// [`polled`](Self::polled) is called after each poll and that the next poll takes no longer than
+/// [`poll_timeout`](Self::poll_timeout) says. When the reader of a pipe is gone, as after `| head -1`, that is no
+/// error: the result tells, and nothing more is written.
 #[derive(Debug)]
 pub(crate) struct RecordWriter<W> {
     sink: Sink<W>,
@@ -87,8 +88,8 @@ impl<W: Write> RecordWriter<W> {
         self.sink.appended()
     }
 
-    /// To be called after each poll whose records have been printed, an empty one too: writes out what has waited long enough, and
-    /// everything when there was nothing new.
+    /// To be called after each poll whose records have been printed, an empty one too: writes out what has waited
+    /// long enough, and everything when there was nothing new.
     ///
     /// # Errors
     /// As for [`write`](Self::write).
@@ -108,7 +109,8 @@ impl<W: Write> RecordWriter<W> {
         self.records
     }
 
-    /// Writes out what waits, after the number of records where that was asked for. Also to be called when interrupted.
+    /// Writes out what waits, after the number of records where that was asked for. Also to be called when
+    /// interrupted.
     ///
     /// # Errors
     /// As for [`write`](Self::write).

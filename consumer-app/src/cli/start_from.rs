@@ -12,8 +12,8 @@ use jiff::tz::Offset;
 
 /// Where to begin: `beginning`, `latest`, an offset, or a time as RFC 3339 has it.
 ///
-/// A number is always an offset. One that looks like a time is read as an offset too, since a long-lived partition gets there, and
-/// [`note`](Self::note) tells how it was read.
+/// A number is always an offset. One that looks like a time is read as an offset too, since a long-lived partition
+/// gets there, and [`note`](Self::note) tells how it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StartFrom {
     /// The first record that each partition has.

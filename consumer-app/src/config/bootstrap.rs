@@ -80,7 +80,8 @@ impl fmt::Display for IgnoredServer {
 }
 
 impl BootstrapServers {
-    /// Reads a list like `a:9092, [::1]:9092, PLAINTEXT://b:9092`. Blanks, empty entries and repeated brokers do no harm.
+    /// Reads a list like `a:9092, [::1]:9092, PLAINTEXT://b:9092`. Blanks, empty entries and repeated brokers do no
+    /// harm.
     ///
     /// # Errors
     /// What is wrong with each entry, when not one can be used.

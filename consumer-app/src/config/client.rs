@@ -34,8 +34,8 @@ section! {
     /// How long a request may wait for its answer before the connection is given up.
     "request.timeout.ms" => pub request_timeout: Duration = Span::int_ms(0), Duration::from_secs(30);
 
-    /// How long a call like commit or a lookup of offsets may take, retries included, and how long no broker may be reachable before
-    /// `poll` says so.
+    /// How long a call like commit or a lookup of offsets may take, retries included, and how long no broker may be
+    /// reachable before `poll` says so.
     "default.api.timeout.ms" => pub default_api_timeout: Duration = Span::int_ms(0), Duration::from_secs(60);
 
     /// The pause before a failed request is sent again; it doubles with each failure (KIP-580).
@@ -67,12 +67,13 @@ section! {
     "send.buffer.bytes" => pub send_buffer_bytes: Option<u32>
         = OrMinusOne::new(Number::int(1), "the operating system decides"), Some(131_072);
 
-    /// The socket's receive buffer in bytes. Java's default of 65536 allows no more than about 1 MB/s over a link of 100 ms, so here
-    /// the operating system decides, which adapts.
+    /// The socket's receive buffer in bytes. Java's default of 65536 allows no more than about 1 MB/s over a link of
+    /// 100 ms, so here the operating system decides, which adapts.
     "receive.buffer.bytes" => pub receive_buffer_bytes: Option<u32>
         = OrMinusOne::new(Number::int(1), "the operating system decides"), None;
 
-    /// How old metadata may become before it is asked for again; also how long a nearer replica is read before the leader is asked anew.
+    /// How old metadata may become before it is asked for again; also how long a nearer replica is read before the
+    /// leader is asked anew.
     "metadata.max.age.ms" => pub metadata_max_age: Duration = Span::long_ms(0), Duration::from_secs(300);
 
     /// What happens when none of the known brokers can be reached (KIP-899).

@@ -18,8 +18,8 @@ impl Serialize for ConsumerConfig {
     }
 }
 
-/// Reads a table. Its values are strings, numbers, booleans, and lists of these; null means not given. The error tells all that is wrong
-/// with the keys and values.
+/// Reads a table. Its values are strings, numbers, booleans, and lists of these; null means not given. The error
+/// tells all that is wrong with the keys and values.
 impl<'de> Deserialize<'de> for ConsumerConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut pairs = Vec::new();

@@ -6,11 +6,11 @@ use super::error::{ConfigError, ConfigErrors, excerpt};
 use super::{ConsumerConfig, key};
 
 impl ConsumerConfig {
-    /// A configuration of those variables whose names begin with the prefix, `KAFKA_` as a rule: what follows it is the key, in capitals
-    /// and with `_` for `.`. Meant for [`std::env::vars_os`].
+    /// A configuration of those variables whose names begin with the prefix, `KAFKA_` as a rule: what follows it is
+    /// the key, in capitals and with `_` for `.`. Meant for [`std::env::vars_os`].
     ///
-    /// Others use the prefix too (`KAFKA_HOME`, `KAFKA_OPTS`), so a variable that is no key is left alone, unless it looks like a
-    /// misspelt one.
+    /// Others use the prefix too (`KAFKA_HOME`, `KAFKA_OPTS`), so a variable that is no key is left alone, unless it
+    /// looks like a misspelt one.
     ///
     /// ```
     /// use consumer_app::config::ConsumerConfig;

@@ -12,7 +12,8 @@ use super::section::{returned, section};
 
 shown_by_copy!(IsolationLevel);
 
-/// Below it a budget is smaller than one batch of a broker's default `message.max.bytes`, and every reply would overdraw it.
+/// Below it a budget is smaller than one batch of a broker's default `message.max.bytes`, and every reply would
+/// overdraw it.
 const LEAST_BUFFER: u64 = 1_048_576;
 
 section! {
@@ -25,10 +26,12 @@ section! {
     /// The broker answers after this time at the latest, however little it has.
     "fetch.max.wait.ms" => pub fetch_max_wait: Duration = Span::int_ms(0), Duration::from_millis(500);
 
-    /// The most bytes in one response. A first batch that is larger is sent all the same, so that there is always progress (KIP-74).
+    /// The most bytes in one response. A first batch that is larger is sent all the same, so that there is always
+    /// progress (KIP-74).
     "fetch.max.bytes" => pub fetch_max_bytes: i32 = Number::int(0), 52_428_800;
 
-    /// The most bytes per partition in one response, with the same exception. Twice as much is read ahead per partition.
+    /// The most bytes per partition in one response, with the same exception. Twice as much is read ahead per
+    /// partition.
     "max.partition.fetch.bytes" => pub max_partition_fetch_bytes: i32 = Number::int(0), 1_048_576;
 
     /// The most records that one `poll` gives.
@@ -44,10 +47,11 @@ section! {
     /// Whether each batch's checksum is verified before its records are given.
     "check.crcs" => pub check_crcs: bool = Flag, true;
 
-    /// The most bytes of fetched records that are held at any time: asked for, buffered, or kept by the application (KIP-81).
+    /// The most bytes of fetched records that are held at any time: asked for, buffered, or kept by the application
+    /// (KIP-81).
     "buffer.memory" => pub buffer_memory: u64 = Number::long(LEAST_BUFFER), 67_108_864;
 
-    /// The most bytes that one batch may decompress to; a larger one is an error that names its offset. The default is 128 times the
-    /// compressed size that brokers allow by default.
+    /// The most bytes that one batch may decompress to; a larger one is an error that names its offset. The default
+    /// is 128 times the compressed size that brokers allow by default.
     "max.decompressed.batch.bytes" => pub max_decompressed_batch_bytes: i32 = Number::int(1), 134_217_728;
 }

@@ -172,7 +172,8 @@ pub(super) fn find(name: &str) -> Result<&'static ConfigKey, ConfigError> {
     }
 }
 
-/// The known key that someone who wrote `name` may have meant: the same but for case or separators, or a few letters away.
+/// The known key that someone who wrote `name` may have meant: the same but for case or separators, or a few letters
+/// away.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     const LONGEST: usize = 80;
     if name.len() > LONGEST {

@@ -49,8 +49,8 @@ impl fmt::Display for OffsetReset {
     }
 }
 
-/// Reads an ISO 8601 duration as `java.time.Duration` does: `PnDTnHnMn.nS`, a day being 24 hours, letters of either case, a sign before
-/// the whole and before each number. Negative ones, which Kafka refuses, are none.
+/// Reads an ISO 8601 duration as `java.time.Duration` does: `PnDTnHnMn.nS`, a day being 24 hours, letters of either
+/// case, a sign before the whole and before each number. Negative ones, which Kafka refuses, are none.
 pub(super) fn parse_duration(text: &str) -> Option<Duration> {
     let (negated, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

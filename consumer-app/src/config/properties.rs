@@ -4,8 +4,8 @@ use super::ConsumerConfig;
 use super::error::{ConfigError, ConfigErrors};
 
 impl ConsumerConfig {
-    /// A configuration of the text of a `.properties` file, in Java's syntax: comments, escapes, continued lines, and `=`, `:` or blanks
-    /// between key and value.
+    /// A configuration of the text of a `.properties` file, in Java's syntax: comments, escapes, continued lines, and
+    /// `=`, `:` or blanks between key and value.
     ///
     /// # Errors
     /// All that is wrong, of the syntax and of the values.

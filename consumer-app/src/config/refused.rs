@@ -1,5 +1,6 @@
-//! Keys that are known and can have no effect: they name classes of the JVM, are for other programs, or what they ask for is still to
-//! come. The value that asks for nothing is taken, so that a Java client's file that spells out defaults can be used.
+//! Keys that are known and can have no effect: they name classes of the JVM, are for other programs, or what they ask
+//! for is still to come. The value that asks for nothing is taken, so that a Java client's file that spells out
+//! defaults can be used.
 
 use super::key::{ConfigKey, KeyStatus, Slot};
 

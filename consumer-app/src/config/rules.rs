@@ -1,4 +1,5 @@
-//! What does not concern one key alone: what must be given, what excludes each other, what is asked for and not there.
+//! What does not concern one key alone: what must be given, what excludes each other, what is asked for and not
+//! there.
 
 use super::error::{ConfigError, ConfigErrors, ConfigWarning};
 use super::feature::Feature;

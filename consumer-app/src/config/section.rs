@@ -1,5 +1,5 @@
-//! The notation in which the keys are declared: one entry a key, from which come the field, its default, the getter, its documentation,
-//! and the row of the table that reads, writes and documents it.
+//! The notation in which the keys are declared: one entry a key, from which come the field, its default, the getter,
+//! its documentation, and the row of the table that reads, writes and documents it.
 
 /// Declares the keys of one subject. An entry is
 ///

@@ -1,5 +1,5 @@
-//! A record as a JSON object on a line of its own. Always UTF-8, and nothing of the record is lost: a text is a string, bytes that are
-//! no UTF-8 are `{"base64": "…"}`, null is null.
+//! A record as a JSON object on a line of its own. Always UTF-8, and nothing of the record is lost: a text is a
+//! string, bytes that are no UTF-8 are `{"base64": "…"}`, null is null.
 
 use std::io::{self, Write};
 

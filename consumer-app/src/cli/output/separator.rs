@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-/// Bytes that separate, given as a text in which `\n`, `\r`, `\t`, `\0`, `\\` and `\xHH` stand for what cannot be typed.
+/// Bytes that separate, given as a text in which `\n`, `\r`, `\t`, `\0`, `\\` and `\xHH` stand for what cannot be
+/// typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Separator(Vec<u8>);
 

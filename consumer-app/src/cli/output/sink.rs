@@ -1,4 +1,5 @@
-//! Bytes on their way to an output: gathered, written in large pieces, and written out when they have waited long enough.
+//! Bytes on their way to an output: gathered, written in large pieces, and written out when they have waited long
+//! enough.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};

@@ -351,12 +351,25 @@ fn f074_a_steady_trickle_is_written_out_after_the_longest_wait() {
     let mut probe = Probe::default();
     let start = start();
     with_probe(&mut probe, |writer| {
-        for step in 0..=10 {
+        for step in 0..=20 {
             let _ = writer.write(of_value(Some(b"x"))).unwrap();
             let _ = writer.polled(start + ms(10) * step).unwrap();
         }
     });
+    // those up to 100 ms after the first; the next 100 ms begin with the one after these
     assert_eq!((probe.writes, probe.flushed), (1, 22));
+}
+
+#[test]
+fn f074_what_was_written_in_a_piece_does_not_stay_in_the_output() {
+    let mut probe = Probe::default();
+    let large = vec![b'x'; 100_000];
+    with_probe(&mut probe, |writer| {
+        let _ = writer.write(of_value(Some(&large))).unwrap();
+        let _ = writer.polled(start()).unwrap();
+        let _ = writer.polled(start()).unwrap();
+    });
+    assert_eq!((probe.writes, probe.flushed), (1, 100_001));
 }
 
 #[test]

@@ -308,6 +308,8 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_and_without_its_value() {
         ("auto.ofset.reset", Some("auto.offset.reset")),
         ("group-id", Some("group.id")),
         ("buffer.memroy", Some("buffer.memory")),
+        ("max.poll.interval", Some("max.poll.interval.ms")),
+        ("group", None),
         ("acks", None),
         ("linger.ms", None),
         ("", None),
@@ -335,6 +337,23 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_and_without_its_value() {
     assert_eq!(
         with("\u{1b}[31m", "x").unwrap_err().to_string(),
         "\\u{1b}[31m: unknown key"
+    );
+}
+
+#[test]
+fn blanks_around_a_value_are_those_of_java() {
+    // String.trim: all up to U+0020, and no others
+    assert_eq!(
+        with("fetch.min.bytes", "\t\r\n 7\u{1}\0")
+            .unwrap()
+            .fetch_min_bytes(),
+        7
+    );
+    assert_eq!(
+        with("client.id", " \u{a0}a b\u{2003} ")
+            .unwrap()
+            .client_id(),
+        "\u{a0}a b\u{2003}"
     );
 }
 

@@ -1,4 +1,5 @@
-//! What does not concern one key alone. Where the Java client has the rule, it is as its version 4.4.0 was seen to apply it.
+//! What does not concern one key alone. Where the Java client has the rule, it is as its version 4.4.0 was seen to
+//! apply it.
 
 use super::errors_of;
 use crate::config::feature::Feature;

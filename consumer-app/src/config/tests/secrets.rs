@@ -1,6 +1,7 @@
 //! Secrets are shown nowhere.
 
-use crate::config::{ConfigKey, ConsumerConfig};
+use crate::config::key::find;
+use crate::config::{ConfigError, ConfigKey, ConsumerConfig};
 
 const MARK: &str = "hunter2";
 
@@ -50,6 +51,14 @@ fn a_secret_is_in_no_debug_output_error_warning_or_document() {
             set.is_err() || format!("{config:?}").contains(key),
             "that it was given is shown"
         );
+    }
+}
+
+#[test]
+fn no_kind_of_error_shows_the_value_of_a_secret_key() {
+    for key in secret_keys() {
+        let error = ConfigError::invalid(find(key).unwrap(), MARK, None);
+        assert!(!format!("{error} {error:?}").contains(MARK), "{error}");
     }
 }
 
