@@ -28,7 +28,7 @@ final class Payload {
             case "numbered" -> numbered(i % shape.get("distinct").asLong(), shape.get("size").asInt());
             case "text" -> text(i, shape.asInt());
             case "random" -> random(shape.asInt());
-            case "random_between" -> random(shape.get(0).asInt() + (int) Long.remainderUnsigned(step(), shape.get(1).asInt() - shape.get(0).asInt() + 1L));
+            case "random_between" -> random(between(shape.get(0).asInt(), shape.get(1).asInt()));
             case "bytes" -> Bytes.parse(shape);
             default -> throw new IllegalArgumentException("unknown pattern " + pattern);
         };
@@ -85,6 +85,10 @@ final class Payload {
             }
         }
         return bytes;
+    }
+
+    private int between(int least, int most) {
+        return least + (int) Long.remainderUnsigned(step(), most - least + 1L);
     }
 
     private long step() {

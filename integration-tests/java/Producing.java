@@ -239,7 +239,8 @@ final class Producing {
             Integer partition = partition(i, key);
             if (shape.recordsPerBatch > 0) {
                 if (partition == null) {
-                    throw new IllegalArgumentException("batches of an exact size need records whose partition is known: no null key with the default partitioner");
+                    throw new IllegalArgumentException("batches of an exact size need records whose partition is known:"
+                        + " no null key with the default partitioner");
                 }
                 if (unflushed.merge(partition, 1, Integer::sum) > shape.recordsPerBatch) {
                     flush();

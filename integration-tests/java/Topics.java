@@ -150,7 +150,8 @@ final class Topics {
     /** What a group has committed. */
     Object committed(JsonNode arguments, Deadline deadline) throws Exception {
         List<Object> all = new ArrayList<>();
-        clients.admin().listConsumerGroupOffsets(arguments.get("group").asText()).partitionsToOffsetAndMetadata().get().forEach((partition, committed) -> {
+        String group = arguments.get("group").asText();
+        clients.admin().listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get().forEach((partition, committed) -> {
             if (committed != null) {
                 Map<String, Object> one = new HashMap<>();
                 one.put("topic", partition.topic());

@@ -14,7 +14,7 @@ use super::helper::{Helper, QUICK};
 use super::jars::Jars;
 use super::node::{Node, START_STOP};
 use super::ports::Port;
-use super::properties::{Listener, NodeProperties};
+use super::properties::{Listener, NodeProperties, PLAIN};
 
 /// Any cluster id does: clusters never meet.
 const CLUSTER_ID: &str = "AAAAAAAAQACAAAAAAAAAAQ";
@@ -86,6 +86,7 @@ impl Builder {
     ///
     /// A missing `java` or `mvn` is [`Error::MissingTool`]; a node that ends or is not ready after 90 s shows the end of its log.
     pub fn start(self) -> Result<Cluster> {
+        self.check()?;
         let jars = Jars::fetch()?;
         let run = RunFolder::create()?;
         let controller_port = Port::take()?;
@@ -113,6 +114,38 @@ impl Builder {
             cluster.await_ready(node)?;
         }
         Ok(cluster)
+    }
+
+    /// Nothing that was said may be without effect.
+    fn check(&self) -> Result<()> {
+        let named = self.properties.iter().filter_map(|(node, _, _)| *node);
+        let told = self.advertised.iter().map(|(node, _, _)| *node);
+        let exists =
+            |node: i32| usize::try_from(node).is_ok_and(|node| (1..=self.nodes).contains(&node));
+        if let Some(node) = [1]
+            .into_iter()
+            .chain(named)
+            .chain(told)
+            .find(|node| !exists(*node))
+        {
+            return Err(Error::UnknownNode {
+                node,
+                nodes: self.nodes,
+            });
+        }
+        let mut known = vec![PLAIN.to_owned()];
+        known.extend(self.listeners.iter().map(|listener| listener.name.clone()));
+        match self
+            .advertised
+            .iter()
+            .find(|(_, listener, _)| !known.contains(listener))
+        {
+            Some((_, name, _)) => Err(Error::UnknownListener {
+                name: name.clone(),
+                known,
+            }),
+            None => Ok(()),
+        }
     }
 
     fn prepare(&self, id: i32, run: &RunFolder, controller_port: &Port) -> Result<Node> {
@@ -154,7 +187,7 @@ impl Builder {
 /// [`metric`](Self::metric), [`compact`](Self::compact), [`tool`](Self::tool).
 #[derive(Debug)]
 pub struct Cluster {
-    // in the order in which they go: processes before their files, files before the ports are free for others
+    // in the order in which they go: processes before their files
     nodes: Vec<Node>,
     pub(crate) helper: Helper,
     pub(crate) jars: Jars,
@@ -300,4 +333,37 @@ fn bootstrap_servers(nodes: &[Node]) -> String {
         .map(|node| node.plain_address().to_string())
         .collect();
     addresses.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_a_node_or_listener_that_is_not_there_is_an_error() {
+        let refused = |builder: Builder| builder.check().unwrap_err().to_string();
+        let builder = || Cluster::builder().nodes(2).listener("OUTSIDE", "SSL");
+        assert!(
+            builder()
+                .node_property(2, "broker.rack", "r")
+                .advertised(1, "OUTSIDE", "a:1")
+                .check()
+                .is_ok()
+        );
+        let no_node = "there is no node 3: the cluster has the nodes 1 to 2";
+        assert_eq!(
+            refused(builder().node_property(3, "broker.rack", "r")),
+            no_node
+        );
+        assert_eq!(refused(builder().advertised(3, "OUTSIDE", "a:1")), no_node);
+        let no_listener = "there is no listener INSIDE: the cluster has PLAINTEXT, OUTSIDE";
+        assert_eq!(
+            refused(builder().advertised(1, "INSIDE", "a:1")),
+            no_listener
+        );
+        assert!(matches!(
+            builder().nodes(0).check(),
+            Err(Error::UnknownNode { node: 1, nodes: 0 })
+        ));
+    }
 }

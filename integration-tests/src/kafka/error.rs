@@ -58,6 +58,14 @@ pub enum Error {
         /// Number of nodes.
         nodes: usize,
     },
+    /// An address was given for a listener that the cluster does not have.
+    #[error("there is no listener {name}: the cluster has {}", known.join(", "))]
+    UnknownListener {
+        /// The name that was given.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
     /// A node is not in the state that the command needs.
     #[error("cannot {action} node {node}: it is {state}")]
     NodeState {

@@ -26,7 +26,7 @@ pub(crate) struct NodeProperties<'a> {
 }
 
 /// The name of the listener that every node has.
-const PLAIN: &str = "PLAINTEXT";
+pub(crate) const PLAIN: &str = "PLAINTEXT";
 const CONTROLLER: &str = "CONTROLLER";
 
 impl NodeProperties<'_> {
