@@ -20,8 +20,8 @@ use sink::Sink;
 /// What is printed of the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// The value of each, and its key when asked for. What a null looks like is in [`TextLayout`]; only `json` tells
-    /// it from the text "null".
+    // these lines are also what --help says
+    /// The value of each, a null as "null"; also its key when asked for.
     Text,
     /// All of each: a JSON object on a line of its own.
     Json,
