@@ -19,11 +19,20 @@ pub(crate) const V0_HEADER: usize = 18;
 /// Bytes of a message of magic 1 before the length of its key.
 pub(crate) const V1_HEADER: usize = 26;
 
+/// Bytes of the lengths of key and value behind the header of a message of magic 0 or 1.
+const KEY_AND_VALUE_LENGTH: usize = 8;
+
 pub(crate) const CODEC_MASK: u8 = 0b0000_0111;
 pub(crate) const LOG_APPEND_TIME: u8 = 0b0000_1000;
 const TRANSACTIONAL: u8 = 0b0001_0000;
 const CONTROL: u8 = 0b0010_0000;
 const DELETE_HORIZON: u8 = 0b0100_0000;
+
+/// The length field of the entry that `bytes` begins with: the bytes of it behind that field.
+pub(crate) fn length_field(bytes: &[u8]) -> Option<i32> {
+    let (_, rest) = bytes.split_at_checked(size_of::<i64>())?;
+    rest.first_chunk().map(|length| i32::from_be_bytes(*length))
+}
 
 /// Compression codec of a batch (`compression.type` of a producer): bits 0 to 2 of its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -126,59 +135,43 @@ impl BatchHeader {
     /// [`BatchErrorKind::UnknownMagic`], [`BatchErrorKind::LengthTooSmall`], or [`BatchErrorKind::Truncated`] if
     /// `bytes` ends within the header.
     pub fn parse(bytes: &[u8]) -> Result<Self, BatchError> {
-        let truncated = |offset, needed| {
+        let offset = bytes.first_chunk().map_or(-1, |b| i64::from_be_bytes(*b));
+        let error = |kind| BatchError::entry(offset, kind);
+        let truncated = |needed| {
             let present = bytes.len();
-            BatchError::entry(offset, BatchErrorKind::Truncated { needed, present })
+            error(BatchErrorKind::Truncated { needed, present })
         };
-        let Some(prefix) = bytes.first_chunk::<UP_TO_MAGIC>() else {
-            let offset = bytes.first_chunk().map_or(-1, |b| i64::from_be_bytes(*b));
-            return Err(truncated(offset, UP_TO_MAGIC));
+        let at_least = |found: i32, smallest: usize| {
+            let smallest = smallest as i32;
+            if found < smallest {
+                Err(error(BatchErrorKind::LengthTooSmall { found, smallest }))
+            } else {
+                Ok(())
+            }
         };
-        let mut fields = &prefix[..];
-        let offset = fields.get_i64();
-        let length = fields.get_i32();
-        fields.advance(4);
-        let magic = fields.get_i8();
 
-        let too_small = |smallest: usize| {
-            let smallest = smallest.cast_signed() as i32;
-            (length < smallest).then(|| {
-                let found = length;
-                BatchError::entry(offset, BatchErrorKind::LengthTooSmall { found, smallest })
-            })
+        let length = length_field(bytes).ok_or(truncated(UP_TO_MAGIC))?;
+        at_least(length, V0_HEADER + KEY_AND_VALUE_LENGTH - LOG_OVERHEAD)?;
+        let magic = *bytes.get(UP_TO_MAGIC - 1).ok_or(truncated(UP_TO_MAGIC))?;
+        let (header, behind) = match magic {
+            0 => (V0_HEADER, KEY_AND_VALUE_LENGTH),
+            1 => (V1_HEADER, KEY_AND_VALUE_LENGTH),
+            2 => (V2_HEADER, 0),
+            unknown => {
+                let found = unknown.cast_signed();
+                return Err(error(BatchErrorKind::UnknownMagic { found }));
+            }
         };
-        // key length and value length follow the header of a message
-        let smallest = |header: usize| header + 8 - LOG_OVERHEAD;
-        let error = match magic {
-            0 => too_small(smallest(V0_HEADER)),
-            1 => too_small(smallest(V1_HEADER)),
-            2 => too_small(V2_HEADER - LOG_OVERHEAD),
-            found => Some(BatchError::entry(
-                offset,
-                BatchErrorKind::UnknownMagic { found },
-            )),
-        };
-        if let Some(error) = error {
-            return Err(error);
-        }
-        match magic {
-            0 => match bytes.first_chunk::<V0_HEADER>() {
-                Some(header) => Ok(Self::legacy(0, header)),
-                None => Err(truncated(offset, V0_HEADER)),
-            },
-            1 => match bytes.first_chunk::<V1_HEADER>() {
-                Some(header) => Ok(Self::legacy(1, header)),
-                None => Err(truncated(offset, V1_HEADER)),
-            },
-            _ => match bytes.first_chunk::<V2_HEADER>() {
-                Some(header) => Ok(Self::v2(header)),
-                None => Err(truncated(offset, V2_HEADER)),
-            },
-        }
+        at_least(length, header + behind - LOG_OVERHEAD)?;
+        let fields = bytes.get(..header).ok_or(truncated(header))?;
+        Ok(match magic {
+            2 => Self::v2(fields),
+            _ => Self::legacy(magic, fields),
+        })
     }
 
-    fn v2(header: &[u8; V2_HEADER]) -> Self {
-        let mut fields = &header[..];
+    /// Reads the [`V2_HEADER`] bytes of a header.
+    fn v2(mut fields: &[u8]) -> Self {
         Self {
             base_offset: fields.get_i64(),
             length: fields.get_i32(),
@@ -196,13 +189,14 @@ impl BatchHeader {
         }
     }
 
-    fn legacy(magic: u8, mut header: &[u8]) -> Self {
-        let base_offset = header.get_i64();
-        let length = header.get_i32();
-        let crc = header.get_u32();
-        header.advance(1);
-        let attributes = header.get_u8();
-        let timestamp = if magic == 0 { -1 } else { header.get_i64() };
+    /// Reads the [`V0_HEADER`] or [`V1_HEADER`] bytes of a header.
+    fn legacy(magic: u8, mut fields: &[u8]) -> Self {
+        let base_offset = fields.get_i64();
+        let length = fields.get_i32();
+        let crc = fields.get_u32();
+        fields.advance(size_of_val(&magic));
+        let attributes = fields.get_u8();
+        let timestamp = if magic == 0 { -1 } else { fields.get_i64() };
         Self {
             base_offset,
             length,

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use crate::batch_header::V2_HEADER;
 use crate::codec::{CodecError, Codecs, HeaderChecksum};
 use crate::{
-    BatchError, BatchErrorKind, BatchHeader, Buffers, Compression, DecodedBatch, Entry,
-    RecordProblem, crc, legacy, v2,
+    BatchError, BatchErrorKind, BatchHeader, Buffers, Compression, DecodedBatch, Entry, crc,
+    legacy, v2,
 };
 
 /// How batches are decoded.
@@ -144,9 +144,6 @@ impl Decoder {
             }
             codec => {
                 let value = fields.value.unwrap_or_default();
-                if value.is_empty() {
-                    return Err(invalid(RecordProblem::EmptyWrapper));
-                }
                 let validate = |messages: &[u8]| legacy::validate(messages, header, verified);
                 self.decompress(codec, header, value, buffers, validate)?
             }

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use crate::batch_header::{LOG_OVERHEAD, UP_TO_MAGIC, V0_HEADER};
+use crate::batch_header::{LOG_OVERHEAD, length_field};
 use crate::{BatchError, BatchErrorKind, BatchHeader};
 
 /// One entry of a `records` field, whole: a v2 batch, or a message of magic 0 or 1.
@@ -75,30 +75,7 @@ impl Entries<'_> {
     /// The next entry, `None` at the end of the data.
     fn advance(&mut self) -> Result<Option<Entry>, BatchError> {
         let rest = self.records.get(self.at..).unwrap_or_default();
-        let Some(overhead) = rest.first_chunk::<LOG_OVERHEAD>() else {
-            self.tail = (!rest.is_empty()).then_some(Tail {
-                present: rest.len(),
-                needed: None,
-            });
-            return Ok(None);
-        };
-        let [o0, o1, o2, o3, o4, o5, o6, o7, l0, l1, l2, l3] = *overhead;
-        let length = i32::from_be_bytes([l0, l1, l2, l3]);
-        let tail = |length: usize| Tail {
-            present: rest.len(),
-            needed: Some(LOG_OVERHEAD + length),
-        };
-        const SMALLEST: i32 = (V0_HEADER + 8 - LOG_OVERHEAD) as i32;
-        let Some(length) = usize::try_from(length).ok().filter(|_| length >= SMALLEST) else {
-            let offset = i64::from_be_bytes([o0, o1, o2, o3, o4, o5, o6, o7]);
-            let kind = BatchErrorKind::LengthTooSmall {
-                found: length,
-                smallest: SMALLEST,
-            };
-            return Err(BatchError::entry(offset, kind));
-        };
-        if rest.len() < UP_TO_MAGIC {
-            self.tail = Some(tail(length));
+        if rest.is_empty() {
             return Ok(None);
         }
         match BatchHeader::parse(rest) {
@@ -107,15 +84,16 @@ impl Entries<'_> {
                 self.at += header.size();
                 Ok(Some(Entry { start, header }))
             }
-            Ok(_) => {
-                self.tail = Some(tail(length));
+            Err(error) if !matches!(error.kind(), BatchErrorKind::Truncated { .. }) => Err(error),
+            _ => {
+                self.tail = Some(Tail {
+                    present: rest.len(),
+                    needed: length_field(rest)
+                        .and_then(|length| usize::try_from(length).ok())
+                        .map(|length| LOG_OVERHEAD + length),
+                });
                 Ok(None)
             }
-            Err(error) if matches!(error.kind(), BatchErrorKind::Truncated { .. }) => {
-                self.tail = Some(tail(length));
-                Ok(None)
-            }
-            Err(error) => Err(error),
         }
     }
 }

@@ -317,7 +317,7 @@ pub enum RecordProblem {
         length: usize,
     },
 
-    /// A compressed message without a value, or without messages in it.
+    /// A compressed message without messages in it.
     #[error("compressed message without messages in it")]
     EmptyWrapper,
 }

@@ -3,7 +3,9 @@
 
 use bytes::Buf;
 
-use crate::batch_header::{CODEC_MASK, LEGACY_CRC_START, LOG_OVERHEAD, V0_HEADER, V1_HEADER};
+use crate::batch_header::{
+    CODEC_MASK, LEGACY_CRC_START, LOG_OVERHEAD, V0_HEADER, V1_HEADER, length_field,
+};
 use crate::{BatchErrorKind, BatchHeader, RecordProblem, crc};
 
 /// The fields of one message, as they stand in it.
@@ -54,15 +56,11 @@ pub(crate) fn fields(
 fn message(messages: &[u8], at: usize) -> Result<&[u8], RecordProblem> {
     let rest = messages.get(at..).unwrap_or_default();
     let field = "size";
-    let size = rest
-        .get(size_of::<i64>()..)
-        .and_then(|size| size.first_chunk())
-        .map(|size| i32::from_be_bytes(*size))
-        .ok_or(RecordProblem::Length {
-            field,
-            length: LOG_OVERHEAD as i64,
-            left: rest.len(),
-        })?;
+    let size = length_field(rest).ok_or(RecordProblem::Length {
+        field,
+        length: LOG_OVERHEAD as i64,
+        left: rest.len(),
+    })?;
     usize::try_from(size)
         .ok()
         .and_then(|size| rest.get(..LOG_OVERHEAD + size))

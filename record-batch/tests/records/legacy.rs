@@ -1,4 +1,5 @@
-use record_batch::{BatchErrorKind, RecordProblem, TimestampType};
+use bytes::Bytes;
+use record_batch::{BatchErrorKind, Decoder, FreshBuffers, RecordProblem, TimestampType, entries};
 
 use crate::support::consume::consume;
 use crate::support::encoder::{Codec, LOG_APPEND_TIME, TestBatch, TestMessage};
@@ -38,6 +39,12 @@ fn f048_inner_offsets_become_absolute() {
     // one that leaves the wrapper at 0
     let at_0 = TestMessage::wrapper(1, 0, Codec::Gzip, &relative(&[0, 1, 2]));
     assert_eq!(consume(&at_0.encode(), 0).offsets(), [0, 1, 2]);
+    let at_0 = Bytes::from(at_0.encode());
+    let entry = entries(&at_0).next().unwrap().unwrap();
+    let batch = Decoder::new(Default::default())
+        .decode(&at_0, &entry, &mut FreshBuffers)
+        .unwrap();
+    assert_eq!((batch.last_offset(), batch.next_offset()), (2, 3));
 
     let inner = [40, 41, 42].map(|offset| TestMessage::new(0, offset));
     let v0 = TestMessage::wrapper(0, 42, Codec::SnappyRaw, &inner);
@@ -248,6 +255,21 @@ fn key_and_value_lengths_are_claims() {
                 "{length}: {error}"
             );
         }
+    }
+}
+
+#[test]
+fn bytes_behind_the_value_are_corrupt() {
+    for magic in [0, 1] {
+        let mut bytes = TestMessage::new(magic, 0).encode();
+        bytes.extend([7; 3]);
+        let size = bytes.len() as i32 - 12;
+        bytes[8..12].copy_from_slice(&size.to_be_bytes());
+        let crc = crc32fast::hash(&bytes[16..]);
+        bytes[12..16].copy_from_slice(&crc.to_be_bytes());
+        let problem = RecordProblem::BytesLeft { left: 3 };
+        let kind = BatchErrorKind::InvalidRecord { index: 0, problem };
+        assert_eq!(consume(&bytes, 0).failed().kind(), &kind);
     }
 }
 

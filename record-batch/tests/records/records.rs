@@ -269,21 +269,23 @@ fn parts_of_records_can_be_shared() {
 
 #[test]
 fn uncompressed_batches_borrow_the_response() {
-    let bytes = Bytes::from(
-        [TestBatch::run(0, 2), TestBatch::run(2, 2)]
-            .map(|b| b.encode())
-            .concat(),
-    );
+    let both = [TestBatch::run(0, 2), TestBatch::run(2, 2)];
+    let bytes = Bytes::from(both.map(|batch| batch.encode()).concat());
     let field = bytes.as_ptr_range();
     let mut decoder = Decoder::new(Default::default());
-    for entry in entries(&bytes) {
-        let batch = decoder
-            .decode(&bytes, &entry.unwrap(), &mut FreshBuffers)
-            .unwrap();
-        for record in batch.records() {
-            assert!(field.contains(&record.value().unwrap().as_ptr()));
-        }
+    let [first, second] = [0, 1].map(|nth| {
+        let entry = entries(&bytes).nth(nth).unwrap().unwrap();
+        decoder.decode(&bytes, &entry, &mut FreshBuffers).unwrap()
+    });
+    for record in first.records().chain(second.records()) {
+        assert!(field.contains(&record.value().unwrap().as_ptr()));
     }
+    // each knows its own part of the response only
+    let value = |batch: &DecodedBatch| batch.records().next().unwrap().value().unwrap().as_ptr();
+    let across = value(&first) as usize - bytes.as_ptr() as usize..bytes.len();
+    assert_eq!(first.bytes_of(&bytes[across]), None);
+    assert_eq!(first.bytes_of(second.bytes()), None);
+    assert_eq!(second.bytes_of(first.bytes()), None);
 }
 
 #[test]

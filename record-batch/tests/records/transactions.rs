@@ -256,6 +256,21 @@ fn commit_markers_and_unknown_ones_end_nothing() {
 }
 
 #[test]
+fn control_batches_without_a_producer_are_not_delivered() {
+    let leader_change = TestBatch {
+        flags: CONTROL,
+        producer_id: -1,
+        ..TestBatch::marker(1, -1, 2)
+    };
+    let log = log(&[TestBatch::run(0, 1), leader_change, TestBatch::run(2, 1)]);
+    assert_eq!(consume(&log, 0).sound(), (vec![0, 2], 3));
+    assert_eq!(
+        consume_committed(&log, 0, &[(-1, 0)]).sound(),
+        (vec![0, 2], 3)
+    );
+}
+
+#[test]
 fn keys_that_are_none_of_a_control_record_are_corrupt() {
     for key in [
         None,
