@@ -1,24 +1,27 @@
 //! The shell of the buffer: a message in, a call of the machine, its effects out as tells.
 
 use std::collections::BTreeMap;
+use std::future::ready;
 use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
 use actix::{
-    Actor, ActorContext, AsyncContext, Context, Handler, MessageResult, Recipient, SpawnHandle,
+    Actor, ActorContext, AsyncContext, Context, Handler, MessageResult, Recipient, ResponseFuture,
+    SpawnHandle,
 };
 use record_batch::TopicPartition;
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
-use crate::ids::{PartitionId, TakeId, TicketId};
+use crate::ids::{FetchEpoch, PartitionId, TakeId, TicketId};
 use crate::machine::{BufferMachine, NotAssigned};
 use crate::memory::Memory;
 use crate::messages::{
-    Abandoned, Assign, AssignmentChanged, Block, BufferStatus, FetchDone, GetStatus, Granted,
-    LeadersChanged, LookUp, LookupFailed, MemoryDecision, MemoryReleased, MetadataStale,
-    NeedMemory, Pause, PositionsFound, ReaderGone, Reserve, Seek, SeekTo, Take, Withdraw,
+    Abandoned, Assign, AssignmentChanged, AwaitPosition, Block, BufferStatus, FetchDone, GetStatus,
+    Granted, LeadersChanged, LookUp, MemoryDecision, MemoryReleased, MetadataStale, NeedMemory,
+    NoPosition, Pause, PositionsFound, ReaderGone, ReportError, Reserve, Seek, SeekTo, Take,
+    WakeReader, Withdraw,
 };
 use crate::model::{BufferConfig, Effect, Item, Lookup, Outcome};
 use crate::records::{FetchedRecords, LeasedItem};
@@ -30,8 +33,8 @@ use crate::ticket::Ticket;
 pub struct Neighbours {
     /// Fetch: grants.
     pub granted: Recipient<Granted>,
-    /// Fetch: assignments.
-    pub assignment: Recipient<AssignmentChanged>,
+    /// Fetch and Metadata: assignments.
+    pub assignment: Vec<Recipient<AssignmentChanged>>,
     /// Metadata: positions to find.
     pub look_up: Recipient<LookUp>,
     /// Metadata: topics to ask about.
@@ -49,6 +52,8 @@ pub struct BufferActor {
     states: Vec<Option<(PartitionId, Arc<PartitionState>)>>,
     waiting: BTreeMap<TakeId, oneshot::Sender<Vec<LeasedItem>>>,
     sessions: BTreeMap<TicketId, Recipient<MemoryDecision>>,
+    /// Who waits for a position that is being looked up.
+    awaited: BTreeMap<TopicPartition, Vec<oneshot::Sender<i64>>>,
     effects: Vec<Effect<FetchedRecords>>,
     timer: Option<(Instant, SpawnHandle)>,
     takes: u64,
@@ -73,6 +78,7 @@ impl BufferActor {
             states: Vec::new(),
             waiting: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            awaited: BTreeMap::new(),
             effects: Vec::new(),
             timer: None,
             takes: 0,
@@ -143,11 +149,7 @@ impl BufferActor {
                     partition,
                     data_epoch,
                     offset,
-                } => {
-                    if let Some(state) = self.state(partition) {
-                        state.jump(data_epoch, offset);
-                    }
-                }
+                } => self.position(partition, data_epoch, offset),
                 Effect::Paused(partition, paused) => {
                     if let Some(state) = self.state(partition) {
                         state.set_paused(paused);
@@ -177,10 +179,26 @@ impl BufferActor {
         }
     }
 
+    fn position(&mut self, id: PartitionId, data_epoch: FetchEpoch, offset: Option<i64>) {
+        let Some(state) = self.state(id) else {
+            return;
+        };
+        state.jump(data_epoch, offset);
+        let Some(offset) = offset else {
+            return;
+        };
+        let name = state.name().clone();
+        for found in self.awaited.remove(&name).into_iter().flatten() {
+            // whoever stopped waiting does not mind
+            let _ = found.send(offset);
+        }
+    }
+
     fn reassign(&mut self, added: Vec<(PartitionId, TopicPartition)>, removed: Vec<PartitionId>) {
         for &id in &removed {
             if let Some(Some((_, state))) = self.states.get_mut(id.slot()).map(Option::take) {
                 self.shared.remove(&state);
+                self.awaited.remove(state.name());
             }
         }
         for (id, name) in &added {
@@ -196,9 +214,12 @@ impl BufferActor {
             removed = removed.len(),
             "the assignment changed"
         );
-        self.neighbours
-            .assignment
-            .do_send(AssignmentChanged { added, removed });
+        for neighbour in &self.neighbours.assignment {
+            neighbour.do_send(AssignmentChanged {
+                added: added.clone(),
+                removed: removed.clone(),
+            });
+        }
     }
 
     fn state(&self, id: PartitionId) -> Option<&Arc<PartitionState>> {
@@ -418,19 +439,47 @@ impl Handler<PositionsFound> for BufferActor {
     }
 }
 
-impl Handler<LookupFailed> for BufferActor {
+impl Handler<ReportError> for BufferActor {
     type Result = ();
 
-    fn handle(&mut self, message: LookupFailed, ctx: &mut Context<Self>) {
+    fn handle(&mut self, message: ReportError, ctx: &mut Context<Self>) {
         Self::handle(self, ctx, |machine, now, effects| {
-            machine.lookup_failed(
-                now,
-                message.partition,
-                message.epoch,
-                message.error,
-                effects,
-            );
+            machine.report_error(now, &message.partition, message.error, effects);
         });
+    }
+}
+
+impl Handler<WakeReader> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, _: WakeReader, ctx: &mut Context<Self>) {
+        Self::handle(self, ctx, |machine, _, effects| {
+            machine.wake_reader(effects)
+        });
+    }
+}
+
+impl Handler<AwaitPosition> for BufferActor {
+    type Result = ResponseFuture<Result<i64, NoPosition>>;
+
+    fn handle(&mut self, message: AwaitPosition, _: &mut Context<Self>) -> Self::Result {
+        let name = message.partition;
+        let not_assigned = NoPosition::from(NotAssigned(name.clone()));
+        let Some(state) = self.shared.get(&name) else {
+            return Box::pin(ready(Err(not_assigned)));
+        };
+        if let Some(offset) = state.offsets().given {
+            return Box::pin(ready(Ok(offset)));
+        }
+        let (found, position) = oneshot::channel();
+        self.awaited.entry(name.clone()).or_default().push(found);
+        Box::pin(async move {
+            match tokio::time::timeout(message.limit, position).await {
+                Ok(Ok(offset)) => Ok(offset),
+                Ok(Err(_)) => Err(not_assigned),
+                Err(_) => Err(NoPosition::TimedOut(name)),
+            }
+        })
     }
 }
 

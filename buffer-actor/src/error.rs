@@ -57,6 +57,30 @@ pub enum PartitionError {
         /// Bytes that were asked for.
         allowed: u64,
     },
+    /// The brokers do not know the topic, or it has fewer partitions.
+    #[error(
+        "{partition}: no such topic or partition; create it, or check its name (this client goes on asking for it)"
+    )]
+    UnknownPartition {
+        /// Which partition.
+        partition: TopicPartition,
+    },
+    /// The name can be no topic's.
+    #[error("{partition}: the brokers refuse the topic's name")]
+    InvalidTopic {
+        /// Which partition.
+        partition: TopicPartition,
+    },
+    /// The position cannot be looked up on this broker.
+    #[error(
+        "{partition}: the broker refused to look up the position (error {error_code}); seek to an offset"
+    )]
+    LookupRefused {
+        /// Which partition.
+        partition: TopicPartition,
+        /// The broker's code.
+        error_code: i16,
+    },
     /// An answer that a consumer does not expect.
     #[error("{partition}: the broker answered error {error_code} to a fetch of offset {offset}")]
     UnexpectedError {
@@ -78,6 +102,9 @@ impl PartitionError {
             | Self::TopicAuthorizationFailed { partition }
             | Self::CorruptMessage { partition, .. }
             | Self::RecordTooLarge { partition, .. }
+            | Self::UnknownPartition { partition }
+            | Self::InvalidTopic { partition }
+            | Self::LookupRefused { partition, .. }
             | Self::UnexpectedError { partition, .. } => partition,
         }
     }

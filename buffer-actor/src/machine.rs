@@ -330,23 +330,17 @@ impl<D> BufferMachine<D> {
         self.settle(effects);
     }
 
-    /// A lookup meets an error that the application must see; whoever looks goes on trying.
-    pub fn lookup_failed(
+    /// Somebody found out that a partition cannot be read for now; whoever found out tells when that changes or says it again.
+    pub fn report_error(
         &mut self,
         now: Instant,
-        id: PartitionId,
-        epoch: FetchEpoch,
+        name: &TopicPartition,
         error: PartitionError,
         effects: &mut Effects<D>,
     ) {
-        if self
-            .partitions
-            .get(id)
-            .is_some_and(|partition| partition.epoch == epoch)
-        {
+        if let Some(id) = self.partitions.find(name) {
             self.report(id, error);
             self.notice_data(now, id, effects);
-            self.settle(effects);
         }
     }
 

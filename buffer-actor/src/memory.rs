@@ -27,6 +27,8 @@ struct Shared {
     idle: Mutex<Vec<Vec<u8>>>,
     /// Capacity of all buffers, in use or idle.
     allocated: AtomicU64,
+    /// Bytes that count and are alive.
+    alive: AtomicU64,
     /// Bytes released since the buffer actor last asked.
     released: AtomicU64,
     /// Bytes charged since, for what is not part of a reservation.
@@ -43,6 +45,7 @@ impl Memory {
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
             idle: Mutex::new(Vec::new()),
             allocated: AtomicU64::new(0),
+            alive: AtomicU64::new(0),
             released: AtomicU64::new(0),
             charged: AtomicU64::new(0),
             wanted: AtomicBool::new(false),
@@ -66,7 +69,13 @@ impl Memory {
         self.seal(filled, counted)
     }
 
+    /// Whether more is alive than `buffer.memory`: decompressed batches may bring that about, one a poll.
+    pub fn is_over_limit(&self) -> bool {
+        self.0.alive.load(Ordering::Relaxed) > self.0.limit as u64
+    }
+
     fn seal(&self, filled: Vec<u8>, counted: u64) -> Bytes {
+        self.0.alive.fetch_add(counted, Ordering::Relaxed);
         Bytes::from_owner(Owner {
             buffer: filled,
             counted,
@@ -177,6 +186,7 @@ impl AsRef<[u8]> for Owner {
 impl Drop for Owner {
     fn drop(&mut self) {
         self.shared.give_back(std::mem::take(&mut self.buffer));
+        self.shared.alive.fetch_sub(self.counted, Ordering::Relaxed);
         self.shared
             .released
             .fetch_add(self.counted, Ordering::SeqCst);

@@ -166,7 +166,7 @@ pub struct Pause {
     pub paused: bool,
 }
 
-/// Buffer -> Metadata: look these positions up. Answered by [`PositionsFound`], or [`LookupFailed`] for what the application
+/// Buffer -> Metadata: look these positions up. Answered by [`PositionsFound`], or [`ReportError`] for what the application
 /// must know; the looking goes on until it succeeds or a newer lookup of the partition replaces it.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
@@ -183,16 +183,41 @@ pub struct MetadataStale(pub TopicPartition);
 #[rtype(result = "()")]
 pub struct PositionsFound(pub Vec<(PartitionId, FetchEpoch, i64)>);
 
-/// Metadata -> Buffer: a lookup met an error that the application must see.
+/// Metadata -> Buffer: a partition cannot be read for now, and the application must know. Said again while it lasts.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub struct LookupFailed {
+pub struct ReportError {
     /// Which partition.
-    pub partition: PartitionId,
-    /// The lookup's epoch.
-    pub epoch: FetchEpoch,
+    pub partition: TopicPartition,
     /// What to tell.
     pub error: PartitionError,
+}
+
+/// Metadata -> Buffer: the reader shall look at what is not in the buffer: a poll that waits ends.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct WakeReader;
+
+/// Handle -> Buffer, *ask*: the position of an assigned partition, when it is known.
+#[derive(Debug, Message)]
+#[rtype(result = "Result<i64, NoPosition>")]
+pub struct AwaitPosition {
+    /// Which partition.
+    pub partition: TopicPartition,
+    /// How long to wait for it.
+    pub limit: std::time::Duration,
+}
+
+/// Why there is no position to tell.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoPosition {
+    /// It is not assigned, or not any more.
+    #[error(transparent)]
+    NotAssigned(#[from] NotAssigned),
+    /// It was not found in time.
+    #[error("the position of {0} was not found in time; is its leader reachable?")]
+    TimedOut(TopicPartition),
 }
 
 /// Anyone -> Buffer, *ask*: what it did so far and what it holds.

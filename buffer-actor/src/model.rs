@@ -167,6 +167,8 @@ pub enum Outcome<D> {
     Failed,
     /// The reply waited too long for memory and was read without being kept.
     Discarded,
+    /// Nothing was asked: the offer did not hold any more, or whoever had the ticket is gone.
+    Abandoned,
 }
 
 /// Data that waits to be leased, or is leased.

@@ -1,4 +1,8 @@
 //! A Kafka consumer of actors: the facade a service uses, and the command line.
+//!
+//! [`Consumer`] is what a service holds. It runs on any async runtime; the actors that fetch for it live on a thread of their
+//! own ([`ConsumerBuilder::build`]), in an arbiter of the service ([`ConsumerBuilder::spawn_in`]) or in a `LocalSet`
+//! ([`ConsumerBuilder::spawn_local`]).
 
 #[cfg(feature = "cli")]
 #[cfg_attr(
@@ -7,3 +11,29 @@
 )]
 mod cli;
 pub mod config;
+
+mod builder;
+mod consumer;
+mod error;
+mod facade;
+mod metadata;
+mod metrics;
+mod reader;
+mod records;
+mod status;
+
+pub use actix_rt::ArbiterHandle;
+pub use buffer_actor::PartitionError;
+pub use builder::ConsumerBuilder;
+pub use config::{ConsumerConfig, OffsetReset};
+pub use consumer::{Consumer, ConsumerHandle};
+pub use error::{Error, Result};
+pub use metrics::Metrics;
+pub use record_batch::{
+    BatchError, Headers, OwnedRecord, RecordHeader, TimestampType, TopicPartition,
+};
+pub use records::{PartitionRecords, Record, Records, RecordsIter};
+pub use session_actor::wire::{WireError, connect};
+
+#[doc(hidden)]
+pub use buffer_actor::Policy;

@@ -64,7 +64,7 @@ impl<D> BufferMachine<D> {
                     }
                 }
             }
-            Outcome::Failed | Outcome::Discarded => {}
+            Outcome::Failed | Outcome::Discarded | Outcome::Abandoned => {}
         }
         for &(id, _) in &live.partitions {
             if let Some(partition) = self.partitions.get_mut(id)

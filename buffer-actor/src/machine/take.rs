@@ -70,6 +70,15 @@ impl<D> BufferMachine<D> {
         self.settle(effects);
     }
 
+    /// There is something to see elsewhere: the reader that waits is answered with nothing.
+    pub fn wake_reader(&mut self, effects: &mut Effects<D>) {
+        if let Some(parked) = self.reader.parked.take() {
+            effects.push(Effect::Answer(parked.id, Lease { items: Vec::new() }));
+        } else {
+            self.notice_change(effects);
+        }
+    }
+
     /// The reader went away: what it was leased is free, nobody waits.
     pub fn reader_gone(&mut self, effects: &mut Effects<D>) {
         self.reader.parked = None;

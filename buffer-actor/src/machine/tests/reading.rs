@@ -125,6 +125,34 @@ fn i8_a_seek_or_a_pause_tells_the_reader_to_look() {
 }
 
 #[test]
+fn i6_a_change_is_told_even_if_the_reader_was_told_of_something_else_and_has_looked_since() {
+    // The reader looks at the table, then its take is under way: whatever changes now it has not seen.
+    let change: [fn(&mut World) -> Effects<u32>; 3] = [
+        |world| world.run(|machine, now, effects| machine.seek(now, &tp(0), 2, effects).unwrap()),
+        |world| world.run(|machine, _, effects| machine.pause([&tp(0)], true, effects).unwrap()),
+        |world| {
+            world.run(|machine, now, effects| {
+                machine.assign(now, [(tp(1), Start::Offset(0))], effects);
+            })
+        },
+    ];
+    for change in change {
+        let mut world = World::new(config(), 2);
+        let first = world.reserve(Lane::Session).unwrap();
+        let effects = world.done(&first, vec![data(&first.asks[1], 1, 10)]);
+        assert!(effects.contains(&Effect::Changed), "told, and it looks");
+        assert!(change(&mut world).contains(&Effect::Changed));
+        // also while it waits: what it is answered with may have been on its way
+        world.request(Vec::new(), Vec::new(), None);
+        world.request(Vec::new(), Vec::new(), Some(Duration::from_secs(1)));
+        let again = world.run(|machine, now, effects| {
+            machine.seek(now, &tp(1), 7, effects).unwrap();
+        });
+        assert!(again.contains(&Effect::Changed));
+    }
+}
+
+#[test]
 fn calls_for_a_partition_that_is_not_assigned_are_errors() {
     let mut world = World::new(config(), 1);
     let mut effects = Vec::new();

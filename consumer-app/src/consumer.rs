@@ -1,0 +1,391 @@
+//! What a service holds: the consumer that polls, and handles for everything else.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use buffer_actor::messages::{Assign, AwaitPosition, GetStatus, Pause, Seek, SeekTo};
+use buffer_actor::{ResetTo, Start};
+use record_batch::TopicPartition;
+use tokio::sync::watch;
+
+use crate::builder::ConsumerBuilder;
+use crate::config::ConsumerConfig;
+use crate::error::{Error, Result};
+use crate::facade::{Close, Ports};
+use crate::metrics::Metrics;
+use crate::reader::Reader;
+use crate::records::Records;
+
+/// How long [`Consumer`]'s drop lets the brokers take to be told, on the actors' thread.
+const DROP_LIMIT: Duration = Duration::from_secs(1);
+
+/// A Kafka consumer.
+///
+/// Fetching runs by itself, ahead of the application and within `buffer.memory`; [`poll`](Self::poll) gives what is there. All
+/// other methods are those of [`ConsumerHandle`], which can be called here as well.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use consumer_app::{Consumer, OffsetReset, TopicPartition};
+///
+/// # async fn example() -> consumer_app::Result<()> {
+/// let mut consumer = Consumer::builder()
+///     .bootstrap_servers("localhost:9092")
+///     .auto_offset_reset(OffsetReset::Earliest)
+///     .build()
+///     .await?;
+/// consumer.assign([TopicPartition::new("orders", 0)]).await?;
+/// let records = consumer.poll(Duration::from_millis(500)).await?;
+/// for record in &records {
+///     println!("{}: {:?}", record.offset(), record.value());
+/// }
+/// consumer.close(Duration::from_secs(5)).await
+/// # }
+/// ```
+pub struct Consumer {
+    handle: ConsumerHandle,
+    reader: Reader,
+}
+
+impl Consumer {
+    /// Begins the configuration of a consumer.
+    pub fn builder() -> ConsumerBuilder {
+        ConsumerBuilder::default()
+    }
+
+    pub(crate) fn new(ports: Ports, config: ConsumerConfig, end: watch::Receiver<()>) -> Self {
+        Self {
+            reader: ports.reader(&config),
+            handle: ConsumerHandle {
+                ports,
+                config: Arc::new(config),
+                end,
+            },
+        }
+    }
+
+    /// A handle for other tasks.
+    pub fn handle(&self) -> ConsumerHandle {
+        self.handle.clone()
+    }
+
+    /// Gives up to `max.poll.records` records, waiting up to `timeout` for the first. It returns early, and empty, when a
+    /// position moved without a record (transaction markers, compacted batches).
+    ///
+    /// The future may be dropped at any await without losing a record, so it can stand in a `select!`; the next poll finds what
+    /// came meanwhile. It needs no particular runtime.
+    ///
+    /// When a poll begins, what the one before gave counts as processed.
+    ///
+    /// # Errors
+    /// [`Error::NothingAssigned`]; [`Error::Unreachable`] once no broker was reachable for `default.api.timeout.ms`;
+    /// [`Error::Partition`] and [`Error::CorruptBatch`] for what one partition meets, while the others go on. The consumer
+    /// remains usable after each of them.
+    pub async fn poll(&mut self, timeout: Duration) -> Result<Records> {
+        if self.ports.status.is_closed() {
+            return Err(Error::Closed);
+        }
+        if !self.ports.status.is_assigned() {
+            return Err(Error::NothingAssigned);
+        }
+        self.reader.poll(timeout).await
+    }
+
+    /// Ends the fetch sessions at the brokers, closes all connections, and stops every actor; what takes longer than `timeout`
+    /// is given up. A second call does nothing. Records that were given remain valid.
+    ///
+    /// # Errors
+    /// None yet; commits at close will have some.
+    pub async fn close(&mut self, timeout: Duration) -> Result<()> {
+        self.handle.close(timeout).await
+    }
+}
+
+impl Deref for Consumer {
+    type Target = ConsumerHandle;
+
+    fn deref(&self) -> &ConsumerHandle {
+        &self.handle
+    }
+}
+
+impl Drop for Consumer {
+    /// Does what [`close`](Self::close) does as far as it can without waiting.
+    fn drop(&mut self) {
+        self.handle.begin_close(DROP_LIMIT);
+    }
+}
+
+impl std::fmt::Debug for Consumer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Consumer")
+            .field("config", &self.handle.config)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Everything but polling, from any task or thread; cheap to clone. Its methods return futures that stand for themselves: what
+/// they ask for is sent when they are called, and happens even if the future is dropped.
+#[derive(Clone)]
+pub struct ConsumerHandle {
+    ports: Ports,
+    config: Arc<ConsumerConfig>,
+    end: watch::Receiver<()>,
+}
+
+impl std::fmt::Debug for ConsumerHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConsumerHandle").finish_non_exhaustive()
+    }
+}
+
+impl ConsumerHandle {
+    /// The configuration that the consumer runs with.
+    pub fn config(&self) -> &ConsumerConfig {
+        &self.config
+    }
+
+    /// Replaces the assignment. Partitions that stay keep position, pause and buffered records; new ones begin where
+    /// `auto.offset.reset` says, unless a [`seek`](Self::seek) says otherwise. Nothing assigns nothing.
+    ///
+    /// # Errors
+    /// [`Error::BlankTopic`], [`Error::Closed`].
+    pub fn assign<I>(&self, partitions: I) -> impl Future<Output = Result<()>> + Send + 'static
+    where
+        I: IntoIterator,
+        I::Item: Into<TopicPartition>,
+    {
+        self.assign_from(
+            partitions
+                .into_iter()
+                .map(|partition| (partition.into(), Start::Reset)),
+        )
+    }
+
+    /// As [`assign`](Self::assign), with the offset to begin at for each partition that is new, which spares the lookup of a
+    /// position that would not be used.
+    ///
+    /// # Errors
+    /// As [`assign`](Self::assign), and [`Error::NegativeOffset`].
+    pub fn assign_at<I>(&self, partitions: I) -> impl Future<Output = Result<()>> + Send + 'static
+    where
+        I: IntoIterator<Item = (TopicPartition, i64)>,
+    {
+        self.assign_from(
+            partitions
+                .into_iter()
+                .map(|(partition, offset)| (partition, Start::Offset(offset))),
+        )
+    }
+
+    fn assign_from(
+        &self,
+        partitions: impl Iterator<Item = (TopicPartition, Start)>,
+    ) -> impl Future<Output = Result<()>> + Send + 'static {
+        let partitions: Vec<(TopicPartition, Start)> = partitions.collect();
+        let refused = partitions.iter().find_map(|(partition, start)| {
+            if partition.topic().trim().is_empty() {
+                return Some(Error::BlankTopic);
+            }
+            match *start {
+                Start::Offset(offset) if offset < 0 => Some(Error::NegativeOffset {
+                    partition: partition.clone(),
+                    offset,
+                }),
+                Start::Offset(_) | Start::Reset => None,
+            }
+        });
+        let sent = match refused {
+            Some(error) => Err(error),
+            None => {
+                self.ports.status.set_assigned(!partitions.is_empty());
+                Ok(self.ports.buffer.send(Assign(partitions)))
+            }
+        };
+        let status = self.ports.status.clone();
+        async move { sent?.await.map_err(|_| status.gone()) }
+    }
+
+    /// The assigned partitions, in no order.
+    pub fn assignment(&self) -> Vec<TopicPartition> {
+        let states = self.ports.shared.all();
+        states.iter().map(|state| state.name().clone()).collect()
+    }
+
+    /// The next offset that the application will be given of a partition; `None` if it is not assigned or its position is still
+    /// being looked up. No message, no waiting.
+    pub fn position(&self, partition: &TopicPartition) -> Option<i64> {
+        self.ports.shared.get(partition)?.offsets().given
+    }
+
+    /// As [`position`](Self::position), waiting for a position that is being looked up, no longer than `default.api.timeout.ms`.
+    ///
+    /// # Errors
+    /// [`Error::NoPosition`].
+    pub fn await_position(
+        &self,
+        partition: &TopicPartition,
+    ) -> impl Future<Output = Result<i64>> + Send + 'static {
+        let status = self.ports.status.clone();
+        let asked = self.ports.buffer.send(AwaitPosition {
+            partition: partition.clone(),
+            limit: self.config.default_api_timeout(),
+        });
+        async move { Ok(asked.await.map_err(|_| status.gone())??) }
+    }
+
+    /// Sets the position of an assigned partition. No poll that begins after this has completed gives a record of before it.
+    ///
+    /// # Errors
+    /// [`Error::NegativeOffset`]; [`Error::NoPosition`] if the partition is not assigned.
+    pub fn seek(
+        &self,
+        partition: &TopicPartition,
+        offset: i64,
+    ) -> impl Future<Output = Result<()>> + Send + 'static {
+        let refused = (offset < 0).then(|| Error::NegativeOffset {
+            partition: partition.clone(),
+            offset,
+        });
+        let sent = match refused {
+            Some(error) => Err(error),
+            None => Ok(self.ports.buffer.send(Seek {
+                partition: partition.clone(),
+                to: SeekTo::Offset(offset),
+            })),
+        };
+        let status = self.ports.status.clone();
+        async move {
+            let sought = sent?.await.map_err(|_| status.gone())?;
+            Ok(sought.map_err(buffer_actor::messages::NoPosition::from)?)
+        }
+    }
+
+    /// Sets the position to the first offset of the log, and tells which that is.
+    ///
+    /// # Errors
+    /// [`Error::NoPosition`] if the partition is not assigned or the offset was not found within `default.api.timeout.ms`.
+    pub fn seek_to_beginning(
+        &self,
+        partition: &TopicPartition,
+    ) -> impl Future<Output = Result<i64>> + Send + 'static {
+        self.seek_to(partition, ResetTo::Earliest)
+    }
+
+    /// Sets the position to the end of the log as it is now, and tells which offset that is: a record produced after this has
+    /// completed is given.
+    ///
+    /// # Errors
+    /// As [`seek_to_beginning`](Self::seek_to_beginning).
+    pub fn seek_to_end(
+        &self,
+        partition: &TopicPartition,
+    ) -> impl Future<Output = Result<i64>> + Send + 'static {
+        self.seek_to(partition, ResetTo::Latest)
+    }
+
+    fn seek_to(
+        &self,
+        partition: &TopicPartition,
+        end: ResetTo,
+    ) -> impl Future<Output = Result<i64>> + Send + 'static {
+        let status = self.ports.status.clone();
+        let sought = self.ports.buffer.send(Seek {
+            partition: partition.clone(),
+            to: SeekTo::End(end),
+        });
+        // behind the seek in the same mailbox, so it waits for the position that the seek looks for
+        let found = self.await_position(partition);
+        async move {
+            let sought = sought.await.map_err(|_| status.gone())?;
+            sought.map_err(buffer_actor::messages::NoPosition::from)?;
+            found.await
+        }
+    }
+
+    /// Stops giving and fetching records of assigned partitions. What is buffered of them is kept as long as memory allows, and
+    /// given after [`resume`](Self::resume) without being fetched again.
+    ///
+    /// # Errors
+    /// [`Error::NoPosition`] if one of them is not assigned; then none is paused.
+    pub fn pause<'a, I>(&self, partitions: I) -> impl Future<Output = Result<()>> + Send + use<I>
+    where
+        I: IntoIterator<Item = &'a TopicPartition>,
+    {
+        self.set_paused(partitions, true)
+    }
+
+    /// Ends a [`pause`](Self::pause). Without effect on partitions that are not paused.
+    ///
+    /// # Errors
+    /// As [`pause`](Self::pause).
+    pub fn resume<'a, I>(&self, partitions: I) -> impl Future<Output = Result<()>> + Send + use<I>
+    where
+        I: IntoIterator<Item = &'a TopicPartition>,
+    {
+        self.set_paused(partitions, false)
+    }
+
+    fn set_paused<'a, I>(
+        &self,
+        partitions: I,
+        paused: bool,
+    ) -> impl Future<Output = Result<()>> + Send + use<I>
+    where
+        I: IntoIterator<Item = &'a TopicPartition>,
+    {
+        let status = self.ports.status.clone();
+        let asked = self.ports.buffer.send(Pause {
+            partitions: partitions.into_iter().cloned().collect(),
+            paused,
+        });
+        async move {
+            let done = asked.await.map_err(|_| status.gone())?;
+            Ok(done.map_err(buffer_actor::messages::NoPosition::from)?)
+        }
+    }
+
+    /// The paused partitions, in no order.
+    pub fn paused(&self) -> Vec<TopicPartition> {
+        let states = self.ports.shared.all();
+        let paused = states.iter().filter(|state| state.is_paused());
+        paused.map(|state| state.name().clone()).collect()
+    }
+
+    /// What the consumer did so far and what it holds.
+    ///
+    /// # Errors
+    /// [`Error::Closed`].
+    pub fn metrics(&self) -> impl Future<Output = Result<Metrics>> + Send + 'static {
+        let status = self.ports.status.clone();
+        let stats = Arc::clone(&self.ports.stats);
+        let buffer = self.ports.buffer.send(GetStatus);
+        let fetch = self.ports.fetch.send(fetch_actor::CountMessages);
+        async move {
+            let buffer = buffer.await.map_err(|_| status.gone())?;
+            let planner_messages = fetch.await.map_err(|_| status.gone())?;
+            Ok(Metrics::new(stats.counts(), &buffer, planner_messages))
+        }
+    }
+
+    /// Closes the consumer from any task; see [`Consumer::close`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn close(&self, timeout: Duration) -> impl Future<Output = Result<()>> + Send + 'static {
+        self.begin_close(timeout);
+        let mut end = self.end.clone();
+        async move {
+            // the sender is dropped when the last actor has stopped
+            let _ = end.changed().await;
+            Ok(())
+        }
+    }
+
+    fn begin_close(&self, timeout: Duration) {
+        if self.ports.status.close() {
+            self.ports.facade.do_send(Close { timeout });
+        }
+    }
+}

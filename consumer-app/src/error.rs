@@ -1,0 +1,102 @@
+//! What a call of the consumer can fail with.
+
+use buffer_actor::PartitionError;
+use buffer_actor::messages::NoPosition;
+use record_batch::{BatchError, TopicPartition};
+use session_actor::wire::WireError;
+
+use crate::config::ConfigErrors;
+
+/// Why a call failed, and what can be done about it.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigErrors),
+    /// No broker could be reached for `default.api.timeout.ms`, or what answers is no broker. The consumer goes on trying.
+    #[error("no broker can be used: {source}; check bootstrap.servers and security.protocol")]
+    Unreachable {
+        /// The last failure.
+        source: WireError,
+    },
+    /// One partition gives no records; the others go on. Comes again at growing intervals until the cause is gone or the
+    /// application seeks.
+    #[error(transparent)]
+    Partition(#[from] PartitionError),
+    /// A batch of a partition cannot be read. The position stays before it; the other partitions go on; the error comes again
+    /// until the application seeks.
+    #[error("{partition}: cannot read on at offset {position}: {source}")]
+    CorruptBatch {
+        /// Which partition.
+        partition: TopicPartition,
+        /// The position: the next offset that the application would be given.
+        position: i64,
+        /// Which offsets cannot be read, why, and where to seek to.
+        source: BatchError,
+    },
+    /// The partition is not assigned to this consumer, or its position was not found in time.
+    #[error(transparent)]
+    NoPosition(#[from] NoPosition),
+    /// A negative offset.
+    #[error("{partition}: cannot seek to offset {offset}; offsets begin at 0")]
+    NegativeOffset {
+        /// Which partition.
+        partition: TopicPartition,
+        /// What was asked for.
+        offset: i64,
+    },
+    /// A topic without a name.
+    #[error("a topic needs a name")]
+    BlankTopic,
+    /// `poll` without an assignment would wait for ever.
+    #[error("nothing is assigned; call assign first")]
+    NothingAssigned,
+    /// The consumer was closed.
+    #[error("the consumer is closed")]
+    Closed,
+    /// The actors of the consumer ended by a fault.
+    #[error("the consumer's actors have failed; close it and make a new one")]
+    Failed,
+    /// The thread of the actors could not be started.
+    #[error("cannot start the consumer's thread: {0}")]
+    Start(String),
+}
+
+impl Error {
+    /// Whether the same call may succeed later without anything being done about it.
+    pub fn is_retriable(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Partition(error) => !matches!(
+                error,
+                PartitionError::NoOffsetForPartition { .. }
+                    | PartitionError::OffsetOutOfRange { .. }
+                    | PartitionError::InvalidTopic { .. }
+            ),
+            Self::NoPosition(error) => matches!(error, NoPosition::TimedOut(_)),
+            Self::Config(_)
+            | Self::CorruptBatch { .. }
+            | Self::NegativeOffset { .. }
+            | Self::BlankTopic
+            | Self::NothingAssigned
+            | Self::Closed
+            | Self::Failed
+            | Self::Start(_) => false,
+        }
+    }
+
+    /// Which partition it is about, if it is about one.
+    pub const fn partition(&self) -> Option<&TopicPartition> {
+        match self {
+            Self::Partition(error) => Some(error.partition()),
+            Self::CorruptBatch { partition, .. } | Self::NegativeOffset { partition, .. } => {
+                Some(partition)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The result of a call of the consumer.
+pub type Result<T> = std::result::Result<T, Error>;

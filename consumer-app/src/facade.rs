@@ -1,0 +1,302 @@
+//! The top of the actor system: makes all actors, holds a strong address of each for as long as the consumer lives, and stops
+//! them in order. It is not on the data path.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Actor, ActorContext, Addr, AsyncContext, Context, Handler};
+use buffer_actor::{
+    Backoff, BufferActor, BufferConfig, Lane, Memory, NodeId, ResetPolicy, SharedState, Stop,
+};
+use fetch_actor::messages::CloseAll;
+use fetch_actor::{FetchActor, LaneHandle, LaneReports};
+use record_batch::DecodeOptions;
+use session_actor::machine::SessionConfig;
+use session_actor::wire::connect::Connect;
+use session_actor::wire::{Address, Peer};
+use session_actor::{FetchStats, LaneNeighbours, LaneOptions, SessionActor};
+use tokio::sync::oneshot;
+use tracing::debug;
+
+use crate::config::{ConsumerConfig, OffsetReset};
+use crate::metadata::{self, MetadataActor, MetadataConfig};
+use crate::reader::{BufferPort, Reader, ReaderOptions};
+use crate::status::Status;
+
+/// How long after `close` the lanes may take if the caller gives more.
+const LONGEST_CLOSE: Duration = Duration::from_secs(30);
+
+/// The actor; see the [module](self).
+pub(crate) struct FacadeActor {
+    buffer: Addr<BufferActor>,
+    fetch: Addr<FetchActor>,
+    metadata: Addr<MetadataActor>,
+    /// Dropped when the system is down: whoever waits for the end sees it.
+    ended: Option<oneshot::Sender<()>>,
+}
+
+/// Everything that handles need, from whatever thread.
+#[derive(Clone)]
+pub(crate) struct Ports {
+    pub(crate) facade: Addr<FacadeActor>,
+    pub(crate) buffer: Addr<BufferActor>,
+    pub(crate) fetch: Addr<FetchActor>,
+    pub(crate) shared: SharedState,
+    pub(crate) status: Status,
+    pub(crate) memory: Memory,
+    pub(crate) stats: Arc<FetchStats>,
+}
+
+impl Ports {
+    /// The one reader of the consumer.
+    pub(crate) fn reader(&self, config: &ConsumerConfig) -> Reader {
+        let options = ReaderOptions {
+            max_poll_records: size(config.max_poll_records()),
+            isolation_level: config.isolation_level(),
+            decode: DecodeOptions {
+                check_crcs: config.check_crcs(),
+                max_decompressed_bytes: size(config.max_decompressed_batch_bytes()),
+            },
+            retry: retry(config),
+        };
+        let port = BufferPort {
+            take: self.buffer.clone().recipient(),
+            block: self.buffer.clone().recipient(),
+            gone: self.buffer.clone().recipient(),
+        };
+        Reader::new(
+            options,
+            port,
+            self.shared.clone(),
+            self.status.clone(),
+            self.memory.clone(),
+        )
+    }
+}
+
+/// Starts the actors of one consumer on the current thread, which must run a `LocalSet` or an actix arbiter. `ended` is dropped
+/// when the last of them has stopped.
+pub(crate) fn start(
+    config: &ConsumerConfig,
+    policy: buffer_actor::Policy,
+    connector: Arc<dyn Connect>,
+    ended: oneshot::Sender<()>,
+) -> Ports {
+    let shared = SharedState::default();
+    let status = Status::default();
+    let memory = Memory::new(config.buffer_memory());
+    let stats = Arc::new(FetchStats::default());
+    // The actors know each other in a ring, so their contexts are made first.
+    let buffer_context = Context::<BufferActor>::new();
+    let fetch_context = Context::<FetchActor>::new();
+    let metadata_context = Context::<MetadataActor>::new();
+    let buffer = buffer_context.address();
+    let fetch = fetch_context.address();
+    let metadata = metadata_context.address();
+
+    buffer_context.run(BufferActor::new(
+        buffer_config(config, policy),
+        fastrand::u64(..),
+        memory.clone(),
+        shared.clone(),
+        buffer_actor::Neighbours {
+            granted: fetch.clone().recipient(),
+            assignment: vec![fetch.clone().recipient(), metadata.clone().recipient()],
+            look_up: metadata.clone().recipient(),
+            metadata_stale: metadata.clone().recipient(),
+        },
+    ));
+    let lanes = LaneFactory {
+        options: LaneOptions {
+            config: SessionConfig {
+                fetch_max_wait: config.fetch_max_wait(),
+                request_timeout: config.request_timeout(),
+                reconnect: reconnect(config),
+            },
+            client_id: config.client_id().into(),
+            client_rack: config.client_rack().into(),
+            fetch_min_bytes: config.fetch_min_bytes(),
+            isolation_level: config.isolation_level(),
+            setup_timeout: config.socket_connection_setup_timeout(),
+            connector: Arc::clone(&connector),
+            memory: memory.clone(),
+            stats: Arc::clone(&stats),
+        },
+        buffer: buffer.clone(),
+        metadata: metadata.clone(),
+    };
+    fetch_context.run(FetchActor::new(
+        policy.uses_quick_lane(),
+        fetch_actor::Neighbours {
+            reserve: buffer.clone().recipient(),
+            withdraw: buffer.clone().recipient(),
+            leaders_changed: buffer.clone().recipient(),
+            leader_unknown: metadata.clone().recipient(),
+        },
+        Box::new(move |node, lane, address, reports| lanes.open(node, lane, &address, reports)),
+    ));
+    metadata_context.run(MetadataActor::new(
+        metadata_config(config),
+        metadata::Options {
+            client_id: config.client_id().into(),
+            isolation_level: config.isolation_level(),
+            auto_create: config.allow_auto_create_topics(),
+            setup_timeout: config.socket_connection_setup_timeout(),
+            request_timeout: config.request_timeout(),
+            connector,
+        },
+        metadata::Neighbours {
+            snapshot: fetch.clone().recipient(),
+            found: buffer.clone().recipient(),
+            report: buffer.clone().recipient(),
+            wake_reader: buffer.clone().recipient(),
+        },
+        status.clone(),
+    ));
+    let facade = FacadeActor {
+        buffer: buffer.clone(),
+        fetch: fetch.clone(),
+        metadata,
+        ended: Some(ended),
+    }
+    .start();
+    Ports {
+        facade,
+        buffer,
+        fetch,
+        shared,
+        status,
+        memory,
+        stats,
+    }
+}
+
+/// Starts session actors.
+struct LaneFactory {
+    options: LaneOptions,
+    buffer: Addr<BufferActor>,
+    metadata: Addr<MetadataActor>,
+}
+
+impl LaneFactory {
+    fn open(
+        &self,
+        node: NodeId,
+        lane: Lane,
+        address: &Address,
+        reports: LaneReports,
+    ) -> LaneHandle {
+        let peer = Peer {
+            node: Some(node.0),
+            address: address.clone(),
+        };
+        let neighbours = LaneNeighbours {
+            done: self.buffer.clone().recipient(),
+            need_memory: self.buffer.clone().recipient(),
+            idle: reports.idle,
+            unavailable: reports.unavailable,
+            lost: reports.lost,
+            refresh: self.metadata.clone().recipient(),
+            reached: self.metadata.clone().recipient(),
+        };
+        let session = SessionActor::new(node, lane, peer, self.options.clone(), neighbours).start();
+        LaneHandle {
+            start: session.clone().recipient(),
+            close: session.recipient(),
+        }
+    }
+}
+
+fn buffer_config(config: &ConsumerConfig, policy: buffer_actor::Policy) -> BufferConfig {
+    BufferConfig {
+        buffer_memory: config.buffer_memory(),
+        fetch_min_bytes: unsigned(config.fetch_min_bytes()),
+        fetch_max_bytes: unsigned(config.fetch_max_bytes()),
+        max_partition_fetch_bytes: unsigned(config.max_partition_fetch_bytes()),
+        retry: retry(config),
+        request_timeout: config.request_timeout(),
+        reset: match config.auto_offset_reset() {
+            OffsetReset::Earliest => ResetPolicy::Earliest,
+            // a reset by duration is refused by the configuration until lookups by time come
+            OffsetReset::Latest | OffsetReset::ByDuration(_) => ResetPolicy::Latest,
+            OffsetReset::None => ResetPolicy::None,
+        },
+        policy,
+    }
+}
+
+fn metadata_config(config: &ConsumerConfig) -> MetadataConfig {
+    MetadataConfig {
+        bootstrap: config
+            .bootstrap_servers()
+            .iter()
+            .map(|server| Address::new(server.host(), server.port()))
+            .collect(),
+        retry: retry(config),
+        reconnect: reconnect(config),
+        request_timeout: config.request_timeout(),
+        api_timeout: config.default_api_timeout(),
+        max_age: config.metadata_max_age(),
+    }
+}
+
+fn retry(config: &ConsumerConfig) -> Backoff {
+    Backoff {
+        base: config.retry_backoff(),
+        max: config.retry_backoff_max(),
+    }
+}
+
+fn reconnect(config: &ConsumerConfig) -> Backoff {
+    Backoff {
+        base: config.reconnect_backoff(),
+        max: config.reconnect_backoff_max(),
+    }
+}
+
+/// The configuration lets no negative value through.
+fn unsigned(value: i32) -> u32 {
+    u32::try_from(value).unwrap_or(0)
+}
+
+fn size(value: i32) -> usize {
+    usize::try_from(value).unwrap_or(0)
+}
+
+impl Actor for FacadeActor {
+    type Context = Context<Self>;
+}
+
+/// Handle -> Facade: stop everything: first the lanes, whose sessions are ended at the brokers, then the rest. The end is seen by
+/// the system's `ended` being dropped.
+#[derive(Debug, actix::Message)]
+#[rtype(result = "()")]
+pub(crate) struct Close {
+    /// How long the brokers may take to be told.
+    pub(crate) timeout: Duration,
+}
+
+impl Handler<Close> for FacadeActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Close, ctx: &mut Context<Self>) {
+        debug!("the consumer is closed");
+        let (done, closed) = oneshot::channel();
+        self.fetch.do_send(CloseAll { done });
+        let limit = message.timeout.min(LONGEST_CLOSE);
+        let lanes = async move {
+            // dropped by the planner when the last lane has closed
+            let _ = tokio::time::timeout(limit, closed).await;
+        };
+        ctx.spawn(actix::fut::ActorFutureExt::map(
+            actix::fut::wrap_future::<_, Self>(lanes),
+            |(), actor, ctx| {
+                actor.fetch.do_send(Stop);
+                actor.metadata.do_send(Stop);
+                actor.buffer.do_send(Stop);
+                actor.ended = None;
+                ctx.stop();
+            },
+        ));
+    }
+}

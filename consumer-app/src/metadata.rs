@@ -1,0 +1,15 @@
+//! What is known of the cluster, and positions that must be looked up.
+//!
+//! Everything here goes over control connections of its own: a lookup on a connection that carries fetches would wait behind
+//! the long poll. [`machine`](self::machine) decides what to ask and whom; [`actor`](self::actor) asks.
+
+mod actor;
+mod codec;
+mod lookups;
+mod machine;
+mod refresh;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use actor::{MetadataActor, Neighbours, Options};
+pub(crate) use machine::MetadataConfig;

@@ -1,0 +1,325 @@
+//! The shell of metadata: control connections, one future a question, answers into the machine.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::fut::{ActorFutureExt, wrap_future};
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient, SpawnHandle};
+use buffer_actor::messages::{
+    AssignmentChanged, LookUp, MetadataStale, PositionsFound, ReportError, WakeReader,
+};
+use fetch_actor::messages::{LeaderUnknown, SnapshotChanged};
+use session_actor::messages::{NodeReached, RefreshMetadata};
+use session_actor::wire::connect::Connect;
+use session_actor::wire::control::{ControlClient, MAX_RESPONSE_BYTES};
+use session_actor::wire::fetch::IsolationLevel;
+use session_actor::wire::{Address, Peer, WireError};
+use tracing::{debug, info, warn};
+
+use super::codec;
+use super::lookups::Asked;
+use super::machine::{Effect, MetadataConfig, MetadataMachine};
+use crate::status::Status;
+
+/// What metadata asks with.
+#[derive(Clone)]
+pub(crate) struct Options {
+    /// `client.id`.
+    pub(crate) client_id: Arc<str>,
+    /// `isolation.level`: the end of a partition depends on it.
+    pub(crate) isolation_level: IsolationLevel,
+    /// `allow.auto.create.topics`.
+    pub(crate) auto_create: bool,
+    /// `socket.connection.setup.timeout.ms`.
+    pub(crate) setup_timeout: Duration,
+    /// `request.timeout.ms`.
+    pub(crate) request_timeout: Duration,
+    /// Makes connections.
+    pub(crate) connector: Arc<dyn Connect>,
+}
+
+/// Whom metadata tells.
+#[derive(Debug, Clone)]
+pub(crate) struct Neighbours {
+    /// Fetch.
+    pub(crate) snapshot: Recipient<SnapshotChanged>,
+    /// Buffer.
+    pub(crate) found: Recipient<PositionsFound>,
+    /// Buffer.
+    pub(crate) report: Recipient<ReportError>,
+    /// Buffer.
+    pub(crate) wake_reader: Recipient<WakeReader>,
+}
+
+/// The actor; see the [module](super).
+pub(crate) struct MetadataActor {
+    machine: MetadataMachine,
+    options: Options,
+    neighbours: Neighbours,
+    status: Status,
+    /// Control connections that work.
+    clients: HashMap<Address, ControlClient>,
+    effects: Vec<Effect>,
+    timer: Option<(Instant, SpawnHandle)>,
+    /// The last failure that was logged: the same one is not said again.
+    said: Option<String>,
+}
+
+impl MetadataActor {
+    pub(crate) fn new(
+        config: MetadataConfig,
+        options: Options,
+        neighbours: Neighbours,
+        status: Status,
+    ) -> Self {
+        Self {
+            machine: MetadataMachine::new(config, fastrand::u64(..)),
+            options,
+            neighbours,
+            status,
+            clients: HashMap::new(),
+            effects: Vec::new(),
+            timer: None,
+            said: None,
+        }
+    }
+
+    fn run(
+        &mut self,
+        ctx: &mut Context<Self>,
+        event: impl FnOnce(&mut MetadataMachine, Instant, &mut Vec<Effect>),
+    ) {
+        let now = tokio::time::Instant::now().into_std();
+        let mut effects = std::mem::take(&mut self.effects);
+        event(&mut self.machine, now, &mut effects);
+        for effect in effects.drain(..) {
+            self.perform(effect, ctx);
+        }
+        self.effects = effects;
+        self.arm(ctx);
+    }
+
+    fn perform(&mut self, effect: Effect, ctx: &mut Context<Self>) {
+        match effect {
+            Effect::AskMetadata {
+                peer,
+                topics,
+                limit,
+            } => self.ask_metadata(peer, &topics, limit, ctx),
+            Effect::AskOffsets { peer, asked } => self.ask_offsets(peer, asked, ctx),
+            Effect::Publish(snapshot) => {
+                debug!(
+                    brokers = snapshot.brokers.len(),
+                    topics = snapshot.topics.len(),
+                    "metadata changed"
+                );
+                self.clients.retain(|address, client| {
+                    client.failure().is_none()
+                        && snapshot.brokers.values().any(|known| known == address)
+                });
+                self.neighbours.snapshot.do_send(SnapshotChanged(snapshot));
+            }
+            Effect::Found(found) => self.neighbours.found.do_send(PositionsFound(found)),
+            Effect::Report(partition, error) => {
+                self.neighbours
+                    .report
+                    .do_send(ReportError { partition, error });
+            }
+            Effect::Unreachable(error) => {
+                self.status.set_unreachable(error);
+                self.neighbours.wake_reader.do_send(WakeReader);
+            }
+            Effect::Missing(topic, error) => {
+                warn!(topic = %topic, %error, "metadata does not show the topic or its leader; it is asked for again");
+            }
+        }
+    }
+
+    fn ask_metadata(
+        &mut self,
+        peer: Peer,
+        topics: &[Arc<str>],
+        limit: Duration,
+        ctx: &mut Context<Self>,
+    ) {
+        let request = codec::metadata_request(topics, self.options.auto_create);
+        let client = self.client(&peer);
+        let options = self.options.clone();
+        let asking = async move {
+            let client = connected(client, &options, peer.clone(), limit).await?;
+            let response = client.call(&request, limit).await;
+            Ok((client, response?))
+        };
+        ctx.spawn(wrap_future::<_, Self>(asking).map(|answer, actor, ctx| {
+            let result = answer.map(|(client, response)| {
+                actor.adopt(client);
+                codec::view(response)
+            });
+            actor.log(&result.as_ref().map(|_| ()).map_err(WireError::clone));
+            actor.run(ctx, |machine, now, effects| {
+                machine.refreshed(now, result, effects)
+            });
+        }));
+    }
+
+    fn ask_offsets(&mut self, peer: Peer, asked: Vec<Asked>, ctx: &mut Context<Self>) {
+        let request = codec::offsets_request(&asked, self.options.isolation_level);
+        let client = self.client(&peer);
+        let options = self.options.clone();
+        let asking = async move {
+            let limit = options.request_timeout;
+            let client = connected(client, &options, peer, limit).await?;
+            let response = client.call(&request, limit).await;
+            Ok((client, response?))
+        };
+        ctx.spawn(
+            wrap_future::<_, Self>(asking).map(move |answer, actor, ctx| {
+                let result = answer.map(|(client, response)| {
+                    actor.adopt(client);
+                    codec::offsets(&response, &asked)
+                });
+                actor.log(&result.as_ref().map(|_| ()).map_err(WireError::clone));
+                actor.run(ctx, |machine, now, effects| {
+                    machine.offsets(now, &asked, result, effects);
+                });
+            }),
+        );
+    }
+
+    fn client(&self, peer: &Peer) -> Option<ControlClient> {
+        let client = self.clients.get(&peer.address)?;
+        client.failure().is_none().then(|| client.clone())
+    }
+
+    /// Keeps a connection that answered, if it leads to a broker that metadata names; a bootstrap address is closed after use.
+    fn adopt(&mut self, client: ControlClient) {
+        if client.peer().node.is_some() {
+            self.clients.insert(client.peer().address.clone(), client);
+        }
+    }
+
+    /// Each failure is said once, until something succeeds or another one comes.
+    fn log(&mut self, result: &Result<(), WireError>) {
+        match result {
+            Ok(()) => {
+                if self.said.take().is_some() {
+                    info!("brokers answer again");
+                }
+            }
+            Err(error) => {
+                let text = error.to_string();
+                if self.said.as_ref() == Some(&text) {
+                    debug!(%error, "still no answer");
+                } else {
+                    warn!(%error, "no answer about the cluster; other brokers are asked, with growing pauses");
+                    self.said = Some(text);
+                }
+            }
+        }
+    }
+
+    fn arm(&mut self, ctx: &mut Context<Self>) {
+        let deadline = self.machine.poll_timeout();
+        if self.timer.as_ref().map(|(at, _)| *at) == deadline {
+            return;
+        }
+        if let Some((_, handle)) = self.timer.take() {
+            ctx.cancel_future(handle);
+        }
+        if let Some(at) = deadline {
+            let now = tokio::time::Instant::now().into_std();
+            let handle = ctx.run_later(at.saturating_duration_since(now), |actor, ctx| {
+                actor.timer = None;
+                actor.run(ctx, |machine, now, effects| machine.timeout(now, effects));
+            });
+            self.timer = Some((at, handle));
+        }
+    }
+}
+
+/// A connection that is there, or a new one.
+async fn connected(
+    client: Option<ControlClient>,
+    options: &Options,
+    peer: Peer,
+    limit: Duration,
+) -> Result<ControlClient, WireError> {
+    if let Some(client) = client {
+        return Ok(client);
+    }
+    let limit = limit.min(options.setup_timeout);
+    ControlClient::connect(
+        options.connector.as_ref(),
+        peer,
+        &options.client_id,
+        MAX_RESPONSE_BYTES,
+        limit,
+    )
+    .await
+}
+
+impl Actor for MetadataActor {
+    type Context = Context<Self>;
+}
+
+impl Handler<AssignmentChanged> for MetadataActor {
+    type Result = ();
+
+    fn handle(&mut self, message: AssignmentChanged, ctx: &mut Context<Self>) {
+        self.run(ctx, |machine, now, effects| {
+            machine.assignment(now, message.added, &message.removed, effects);
+        });
+    }
+}
+
+impl Handler<LookUp> for MetadataActor {
+    type Result = ();
+
+    fn handle(&mut self, message: LookUp, ctx: &mut Context<Self>) {
+        self.run(ctx, |machine, now, effects| {
+            machine.look_up(now, message.0, effects)
+        });
+    }
+}
+
+impl Handler<MetadataStale> for MetadataActor {
+    type Result = ();
+
+    fn handle(&mut self, message: MetadataStale, ctx: &mut Context<Self>) {
+        debug!(partition = %message.0, "metadata may be out of date");
+        self.run(ctx, |machine, now, effects| machine.stale(now, effects));
+    }
+}
+
+impl Handler<LeaderUnknown> for MetadataActor {
+    type Result = ();
+
+    fn handle(&mut self, _: LeaderUnknown, ctx: &mut Context<Self>) {
+        self.run(ctx, |machine, now, effects| machine.stale(now, effects));
+    }
+}
+
+impl Handler<RefreshMetadata> for MetadataActor {
+    type Result = ();
+
+    fn handle(&mut self, _: RefreshMetadata, ctx: &mut Context<Self>) {
+        self.run(ctx, |machine, now, effects| machine.stale(now, effects));
+    }
+}
+
+impl Handler<NodeReached> for MetadataActor {
+    type Result = ();
+
+    fn handle(&mut self, message: NodeReached, ctx: &mut Context<Self>) {
+        self.run(ctx, |machine, _, _| machine.node_reached(message.failure));
+    }
+}
+
+impl Handler<buffer_actor::Stop> for MetadataActor {
+    type Result = ();
+
+    fn handle(&mut self, _: buffer_actor::Stop, ctx: &mut Context<Self>) {
+        ctx.stop();
+    }
+}

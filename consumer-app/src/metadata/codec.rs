@@ -1,0 +1,127 @@
+//! Metadata and ListOffsets between what the machine says and what goes over the wire.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use buffer_actor::{NodeId, ResetTo};
+use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
+use kafka_protocol::messages::{
+    BrokerId, ListOffsetsRequest, ListOffsetsResponse, MetadataRequest, MetadataResponse, TopicName,
+};
+use kafka_protocol::protocol::StrBytes;
+use session_actor::wire::fetch::IsolationLevel;
+use session_actor::wire::{Address, ErrorCode};
+
+use super::lookups::Asked;
+use super::machine::{Offset, PartitionView, TopicView, View};
+
+/// ListOffsets timestamp of the first offset.
+const EARLIEST: i64 = -2;
+/// ListOffsets timestamp of the end: high watermark, or last stable offset under read_committed.
+const LATEST: i64 = -1;
+
+fn topic_name(name: &str) -> TopicName {
+    TopicName(StrBytes::from_string(name.to_owned()))
+}
+
+/// A request for these topics; none of them means brokers only.
+pub(super) fn metadata_request(topics: &[Arc<str>], auto_create: bool) -> MetadataRequest {
+    let topics = topics
+        .iter()
+        .map(|name| MetadataRequestTopic::default().with_name(Some(topic_name(name))))
+        .collect();
+    MetadataRequest::default()
+        .with_topics(Some(topics))
+        .with_allow_auto_topic_creation(auto_create)
+}
+
+pub(super) fn view(response: MetadataResponse) -> View {
+    let brokers = response
+        .brokers
+        .into_iter()
+        .filter_map(|broker| {
+            let port = u16::try_from(broker.port).ok()?;
+            Some((NodeId(broker.node_id.0), Address::new(&*broker.host, port)))
+        })
+        .collect();
+    let topics = response
+        .topics
+        .into_iter()
+        .filter_map(|topic| {
+            let partitions = topic
+                .partitions
+                .iter()
+                .map(|partition| PartitionView {
+                    index: partition.partition_index,
+                    leader: (partition.leader_id.0 >= 0).then_some(NodeId(partition.leader_id.0)),
+                    leader_epoch: partition.leader_epoch,
+                })
+                .collect();
+            Some(TopicView {
+                name: topic.name?.0.to_string(),
+                id: topic.topic_id,
+                error: ErrorCode(topic.error_code),
+                internal: topic.is_internal,
+                partitions,
+            })
+        })
+        .collect();
+    View { brokers, topics }
+}
+
+pub(super) fn offsets_request(asked: &[Asked], isolation: IsolationLevel) -> ListOffsetsRequest {
+    let mut topics: BTreeMap<&str, Vec<ListOffsetsPartition>> = BTreeMap::new();
+    for asked in asked {
+        let name = &asked.lookup.name;
+        let timestamp = match asked.lookup.to {
+            ResetTo::Earliest => EARLIEST,
+            ResetTo::Latest => LATEST,
+        };
+        topics.entry(name.topic()).or_default().push(
+            ListOffsetsPartition::default()
+                .with_partition_index(name.partition())
+                .with_current_leader_epoch(asked.leader_epoch)
+                .with_timestamp(timestamp),
+        );
+    }
+    let topics = topics
+        .into_iter()
+        .map(|(name, partitions)| {
+            ListOffsetsTopic::default()
+                .with_name(topic_name(name))
+                .with_partitions(partitions)
+        })
+        .collect();
+    ListOffsetsRequest::default()
+        .with_replica_id(BrokerId(-1))
+        .with_isolation_level(isolation as i8)
+        .with_topics(topics)
+}
+
+/// The answers in the order of the questions; a partition that the broker left out is an error.
+pub(super) fn offsets(response: &ListOffsetsResponse, asked: &[Asked]) -> Vec<Offset> {
+    let mut answers: BTreeMap<(&str, i32), Offset> = BTreeMap::new();
+    for topic in &response.topics {
+        for partition in &topic.partitions {
+            let answer = if partition.error_code != 0 {
+                Err(ErrorCode(partition.error_code))
+            } else if partition.offset < 0 {
+                Err(ErrorCode::OFFSET_NOT_AVAILABLE)
+            } else {
+                Ok(partition.offset)
+            };
+            answers.insert((&topic.name.0, partition.partition_index), answer);
+        }
+    }
+    asked
+        .iter()
+        .map(|asked| {
+            let name = &asked.lookup.name;
+            answers
+                .get(&(name.topic(), name.partition()))
+                .copied()
+                .unwrap_or(Err(ErrorCode::UNKNOWN_SERVER_ERROR))
+        })
+        .collect()
+}

@@ -1,0 +1,510 @@
+//! The decisions of metadata: what to ask, what an answer changes, what the application must hear. No clock, no I/O.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use buffer_actor::{Backoff, FetchEpoch, Lookup, NodeId, PartitionError, PartitionId};
+use record_batch::TopicPartition;
+use session_actor::wire::{Address, ErrorCode, Peer, WireError};
+use session_actor::{ClusterSnapshot, PartitionLeader, Topic, TopicMetadata};
+use uuid::Uuid;
+
+use super::lookups::{Asked, Lookups};
+use super::refresh::Refresh;
+
+/// A partition that metadata does not show is reported to the application after this time, and again each time it passes.
+const REPORT_AFTER: Duration = Duration::from_secs(5);
+
+/// What metadata needs to know of the configuration. Names are those of the Java client's keys.
+#[derive(Debug, Clone)]
+pub(crate) struct MetadataConfig {
+    /// `bootstrap.servers`.
+    pub(crate) bootstrap: Vec<Address>,
+    /// `retry.backoff.ms` and `.max.ms`.
+    pub(crate) retry: Backoff,
+    /// `reconnect.backoff.ms` and `.max.ms`.
+    pub(crate) reconnect: Backoff,
+    /// `request.timeout.ms`.
+    pub(crate) request_timeout: Duration,
+    /// `default.api.timeout.ms`.
+    pub(crate) api_timeout: Duration,
+    /// `metadata.max.age.ms`.
+    pub(crate) max_age: Duration,
+}
+
+/// A metadata answer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct View {
+    pub(crate) brokers: Vec<(NodeId, Address)>,
+    pub(crate) topics: Vec<TopicView>,
+}
+
+/// A topic of a metadata answer.
+#[derive(Debug, Clone)]
+pub(crate) struct TopicView {
+    pub(crate) name: String,
+    pub(crate) id: Uuid,
+    pub(crate) error: ErrorCode,
+    pub(crate) internal: bool,
+    pub(crate) partitions: Vec<PartitionView>,
+}
+
+/// A partition of a metadata answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PartitionView {
+    pub(crate) index: i32,
+    pub(crate) leader: Option<NodeId>,
+    pub(crate) leader_epoch: i32,
+}
+
+/// The answer of a broker for one partition of a ListOffsets request.
+pub(crate) type Offset = Result<i64, ErrorCode>;
+
+/// What the shell must ask or tell.
+#[derive(Debug, Clone)]
+pub(super) enum Effect {
+    /// Ask this peer for metadata of these topics.
+    AskMetadata {
+        peer: Peer,
+        topics: Vec<Arc<str>>,
+        limit: Duration,
+    },
+    /// Ask this leader for offsets.
+    AskOffsets { peer: Peer, asked: Vec<Asked> },
+    /// To Fetch and everyone who looks: this is the cluster now.
+    Publish(Arc<ClusterSnapshot>),
+    /// To the buffer.
+    Found(Vec<(PartitionId, FetchEpoch, i64)>),
+    /// To the buffer: tell the application.
+    Report(TopicPartition, PartitionError),
+    /// To the application: no broker was reachable for `default.api.timeout.ms`, or what answers is no broker.
+    Unreachable(WireError),
+    /// For the log.
+    Missing(Arc<str>, ErrorCode),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Trouble {
+    error: ErrorCode,
+    next_report: Instant,
+}
+
+/// See the [module's documentation](super).
+pub(super) struct MetadataMachine {
+    config: MetadataConfig,
+    snapshot: Arc<ClusterSnapshot>,
+    assigned: BTreeMap<PartitionId, TopicPartition>,
+    /// Topics and partitions that metadata does not show.
+    troubles: BTreeMap<TopicPartition, Trouble>,
+    refresh: Refresh,
+    lookups: Lookups,
+    refreshed: Option<Instant>,
+    /// Since when nobody could be reached, while somebody is wanted.
+    silent_since: Option<Instant>,
+    last_error: Option<WireError>,
+}
+
+impl MetadataMachine {
+    pub(super) fn new(config: MetadataConfig, seed: u64) -> Self {
+        Self {
+            refresh: Refresh::new(config.retry, config.reconnect, config.request_timeout, seed),
+            lookups: Lookups::new(config.retry, seed),
+            config,
+            snapshot: Arc::default(),
+            assigned: BTreeMap::new(),
+            troubles: BTreeMap::new(),
+            refreshed: None,
+            silent_since: None,
+            last_error: None,
+        }
+    }
+
+    /// The assignment changed: topics that were not known are asked for.
+    pub(super) fn assignment(
+        &mut self,
+        now: Instant,
+        added: Vec<(PartitionId, TopicPartition)>,
+        removed: &[PartitionId],
+        effects: &mut Vec<Effect>,
+    ) {
+        for id in removed {
+            self.lookups.remove(*id);
+            if let Some(name) = self.assigned.remove(id) {
+                self.troubles.remove(&name);
+            }
+        }
+        for (id, name) in added {
+            if self
+                .snapshot
+                .leader(name.topic(), name.partition())
+                .is_none()
+            {
+                self.refresh.want();
+            }
+            self.assigned.insert(id, name);
+        }
+        self.act(now, effects);
+    }
+
+    /// Somebody met a sign that leaders, addresses or ids have changed.
+    pub(super) fn stale(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        self.refresh.want();
+        self.act(now, effects);
+    }
+
+    /// Positions are wanted.
+    pub(super) fn look_up(
+        &mut self,
+        now: Instant,
+        lookups: Vec<Lookup>,
+        effects: &mut Vec<Effect>,
+    ) {
+        for lookup in lookups {
+            self.lookups.insert(lookup);
+        }
+        self.act(now, effects);
+    }
+
+    /// A request for metadata ended.
+    pub(super) fn refreshed(
+        &mut self,
+        now: Instant,
+        result: Result<View, WireError>,
+        effects: &mut Vec<Effect>,
+    ) {
+        match result {
+            Ok(view) => {
+                self.reachable();
+                self.refreshed = Some(now);
+                let complete = self.merge(now, view, effects);
+                self.refresh.succeeded(now, complete);
+                if !complete {
+                    self.refresh.want();
+                }
+            }
+            Err(error) => {
+                let hopeless = !error.is_retriable();
+                self.last_error = Some(error.clone());
+                let rounds = self.refresh.failed_rounds();
+                self.refresh
+                    .failed(now, &self.snapshot, &self.config.bootstrap);
+                // what answers is no broker, or not one that we can speak with: waiting does not help
+                if hopeless && self.refresh.failed_rounds() > rounds && rounds == 0 {
+                    effects.push(Effect::Unreachable(error));
+                }
+            }
+        }
+        self.act(now, effects);
+    }
+
+    /// A node was reached, or not, by somebody else.
+    pub(super) fn node_reached(&mut self, failure: Option<WireError>) {
+        match failure {
+            None => self.reachable(),
+            Some(error) => self.last_error = Some(error),
+        }
+    }
+
+    fn reachable(&mut self) {
+        self.silent_since = None;
+        self.last_error = None;
+    }
+
+    /// Brings an answer into the snapshot. Returns whether all that is assigned has a leader now.
+    fn merge(&mut self, now: Instant, view: View, effects: &mut Vec<Effect>) -> bool {
+        let mut next = ClusterSnapshot {
+            brokers: view.brokers.into_iter().collect(),
+            topics: self.snapshot.topics.clone(),
+        };
+        let mut errors: BTreeMap<Arc<str>, ErrorCode> = BTreeMap::new();
+        for topic in view.topics {
+            let name: Arc<str> = topic.name.as_str().into();
+            if topic.error == ErrorCode::NONE {
+                let known = next.topics.get(&name);
+                let merged = merge_topic(&name, topic, known);
+                next.topics.insert(name, merged);
+            } else {
+                // it keeps what was known of it: a passing error must not make its partitions vanish
+                errors.insert(name, topic.error);
+            }
+        }
+        if next != *self.snapshot {
+            self.snapshot = Arc::new(next);
+            effects.push(Effect::Publish(Arc::clone(&self.snapshot)));
+        }
+        self.note_troubles(now, &errors, effects)
+    }
+
+    fn note_troubles(
+        &mut self,
+        now: Instant,
+        errors: &BTreeMap<Arc<str>, ErrorCode>,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        let mut complete = true;
+        let report_after = REPORT_AFTER.min(self.config.api_timeout / 2);
+        for name in self.assigned.values() {
+            let error = match errors.get(name.topic()) {
+                Some(&error) => Some(error),
+                None => self.partition_trouble(name),
+            };
+            let Some(error) = error else {
+                self.troubles.remove(name);
+                continue;
+            };
+            complete = false;
+            let known = self.troubles.get_mut(name);
+            match known {
+                Some(trouble) => trouble.error = error,
+                None => {
+                    effects.push(Effect::Missing(name.topic().into(), error));
+                    let trouble = Trouble {
+                        error,
+                        next_report: now + report_after,
+                    };
+                    self.troubles.insert(name.clone(), trouble);
+                }
+            }
+        }
+        complete
+    }
+
+    /// What is wrong with a partition of a topic that metadata shows.
+    fn partition_trouble(&self, name: &TopicPartition) -> Option<ErrorCode> {
+        let partition = self.snapshot.topics.get(name.topic()).and_then(|topic| {
+            topic
+                .partitions
+                .get(usize::try_from(name.partition()).ok()?)
+        });
+        match partition {
+            None => Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
+            Some(partition) if partition.node.is_none() => Some(ErrorCode::LEADER_NOT_AVAILABLE),
+            Some(_) => None,
+        }
+    }
+
+    /// A request for offsets ended.
+    pub(super) fn offsets(
+        &mut self,
+        now: Instant,
+        asked: &[Asked],
+        result: Result<Vec<Offset>, WireError>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let mut found = Vec::new();
+        match result {
+            Ok(answers) => {
+                self.reachable();
+                let missing = std::iter::repeat(Err(ErrorCode::UNKNOWN_SERVER_ERROR));
+                for (asked, answer) in asked.iter().zip(answers.into_iter().chain(missing)) {
+                    let (id, epoch) = (asked.lookup.partition, asked.lookup.epoch);
+                    match answer {
+                        Ok(offset) => {
+                            if self.lookups.finish(id, epoch) {
+                                found.push((id, epoch, offset));
+                            }
+                        }
+                        Err(code) => {
+                            let counts = self.lookups.retry(now, id, epoch);
+                            self.refresh.want();
+                            let name = &asked.lookup.name;
+                            if counts && let Some(error) = lookup_error(name, code) {
+                                effects.push(Effect::Report(name.clone(), error));
+                            }
+                        }
+                    }
+                }
+            }
+            Err(error) => {
+                self.last_error = Some(error);
+                self.refresh.want();
+                for asked in asked {
+                    self.lookups
+                        .retry(now, asked.lookup.partition, asked.lookup.epoch);
+                }
+            }
+        }
+        if !found.is_empty() {
+            effects.push(Effect::Found(found));
+        }
+        self.act(now, effects);
+    }
+
+    /// The next moment at which [`timeout`](Self::timeout) has something to do.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        let age = self
+            .refreshed
+            .filter(|_| !self.assigned.is_empty())
+            .map(|at| at + self.config.max_age);
+        let silence = self.silent_since.map(|at| at + self.config.api_timeout);
+        let report = self
+            .troubles
+            .values()
+            .map(|trouble| trouble.next_report)
+            .min();
+        [
+            age,
+            silence,
+            report,
+            self.refresh.poll_timeout(),
+            self.lookups.poll_timeout(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Time has passed.
+    pub(super) fn timeout(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        if self
+            .refreshed
+            .is_some_and(|at| at + self.config.max_age <= now)
+        {
+            self.refreshed = Some(now);
+            self.refresh.want();
+        }
+        for (name, trouble) in &mut self.troubles {
+            if trouble.next_report <= now {
+                trouble.next_report = now + REPORT_AFTER;
+                if let Some(error) = missing_error(name, trouble.error) {
+                    effects.push(Effect::Report(name.clone(), error));
+                }
+            }
+        }
+        if self
+            .silent_since
+            .is_some_and(|at| at + self.config.api_timeout <= now)
+        {
+            self.silent_since = Some(now);
+            if let Some(error) = self.last_error.clone() {
+                effects.push(Effect::Unreachable(error));
+            }
+        }
+        self.act(now, effects);
+    }
+
+    /// Asks whatever can be asked now.
+    fn act(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        let (by_leader, leaderless) = self.lookups.dispatch(now, &self.snapshot);
+        if leaderless {
+            self.refresh.want();
+        }
+        for (node, asked) in by_leader {
+            if let Some(address) = self.snapshot.brokers.get(&node) {
+                let peer = Peer {
+                    node: Some(node.0),
+                    address: address.clone(),
+                };
+                effects.push(Effect::AskOffsets { peer, asked });
+            }
+        }
+        if let Some(attempt) = self
+            .refresh
+            .next(now, &self.snapshot, &self.config.bootstrap)
+        {
+            self.silent_since.get_or_insert(now);
+            effects.push(Effect::AskMetadata {
+                peer: attempt.peer,
+                topics: self.topics(),
+                limit: attempt.limit,
+            });
+        }
+    }
+
+    fn topics(&self) -> Vec<Arc<str>> {
+        let mut topics: Vec<Arc<str>> = self
+            .assigned
+            .values()
+            .map(TopicPartition::topic)
+            .chain(self.lookups.names().map(|lookup| lookup.name.topic()))
+            .map(Arc::from)
+            .collect();
+        topics.sort_unstable();
+        topics.dedup();
+        topics
+    }
+}
+
+/// A leader epoch only grows, unless the topic was created anew (KIP-320, KIP-516): metadata from a broker that lags behind
+/// must not bring an old leader back.
+fn merge_topic(name: &Arc<str>, view: TopicView, known: Option<&TopicMetadata>) -> TopicMetadata {
+    let same = known.filter(|known| known.topic.id == view.id);
+    let topic = same.map_or_else(
+        || {
+            Arc::new(Topic {
+                name: Arc::clone(name),
+                id: view.id,
+            })
+        },
+        |known| Arc::clone(&known.topic),
+    );
+    let count = view
+        .partitions
+        .iter()
+        .filter_map(|partition| usize::try_from(partition.index).ok())
+        .max()
+        .map_or(0, |highest| highest + 1)
+        // an index beyond what the answer can list is nonsense, and must not size anything
+        .min(view.partitions.len());
+    let nobody = PartitionLeader {
+        node: None,
+        epoch: -1,
+    };
+    let mut partitions = vec![nobody; count];
+    for partition in view.partitions {
+        let Ok(index) = usize::try_from(partition.index) else {
+            continue;
+        };
+        let Some(slot) = partitions.get_mut(index) else {
+            continue;
+        };
+        let former = same.and_then(|known| known.partitions.get(index));
+        *slot = match former {
+            Some(former) if former.node.is_some() && partition.leader_epoch < former.epoch => {
+                *former
+            }
+            _ => PartitionLeader {
+                node: partition.leader,
+                epoch: partition.leader_epoch,
+            },
+        };
+    }
+    TopicMetadata {
+        topic,
+        partitions,
+        internal: view.internal,
+    }
+}
+
+/// What the application is told of a partition that metadata does not show.
+fn missing_error(name: &TopicPartition, code: ErrorCode) -> Option<PartitionError> {
+    let partition = name.clone();
+    match code {
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION | ErrorCode::UNKNOWN_TOPIC_ID => {
+            Some(PartitionError::UnknownPartition { partition })
+        }
+        ErrorCode::TOPIC_AUTHORIZATION_FAILED => {
+            Some(PartitionError::TopicAuthorizationFailed { partition })
+        }
+        ErrorCode::INVALID_TOPIC_EXCEPTION => Some(PartitionError::InvalidTopic { partition }),
+        _ => None,
+    }
+}
+
+/// What the application is told of a lookup that failed; `None` for what passes by itself.
+fn lookup_error(name: &TopicPartition, code: ErrorCode) -> Option<PartitionError> {
+    let partition = name.clone();
+    match code {
+        ErrorCode::TOPIC_AUTHORIZATION_FAILED => {
+            Some(PartitionError::TopicAuthorizationFailed { partition })
+        }
+        ErrorCode::UNSUPPORTED_FOR_MESSAGE_FORMAT | ErrorCode::UNSUPPORTED_VERSION => {
+            Some(PartitionError::LookupRefused {
+                partition,
+                error_code: code.0,
+            })
+        }
+        _ => None,
+    }
+}

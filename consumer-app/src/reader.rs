@@ -1,0 +1,300 @@
+//! The application's end of the data path: takes leases from the buffer, decodes them on the caller's thread, and gives out
+//! up to `max.poll.records` at a time. A message is sent only when the lease is empty or the change word moved.
+
+mod part;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::Recipient;
+use buffer_actor::messages::{Block, ReaderGone, Take};
+use buffer_actor::{
+    Backoff, LeasedItem, Memory, PartitionError, PartitionState, SharedState, TakeId, TakeRequest,
+};
+use record_batch::{DecodeOptions, Decoder};
+use session_actor::wire::fetch::IsolationLevel;
+use tokio::sync::oneshot;
+
+use self::part::{Part, Step};
+use crate::error::{Error, Result};
+use crate::records::Records;
+use crate::status::Status;
+
+/// What the reader needs to know of the configuration.
+#[derive(Debug, Clone)]
+pub(crate) struct ReaderOptions {
+    /// `max.poll.records`.
+    pub(crate) max_poll_records: usize,
+    /// `isolation.level`.
+    pub(crate) isolation_level: IsolationLevel,
+    /// `check.crcs` and the cap on a decompressed batch.
+    pub(crate) decode: DecodeOptions,
+    /// `retry.backoff.ms` and `.max.ms`: how often the error of a batch that cannot be read is told.
+    pub(crate) retry: Backoff,
+}
+
+/// Where the reader asks.
+#[derive(Debug, Clone)]
+pub(crate) struct BufferPort {
+    pub(crate) take: Recipient<Take>,
+    pub(crate) block: Recipient<Block>,
+    pub(crate) gone: Recipient<ReaderGone>,
+}
+
+/// The one reader of a consumer.
+pub(crate) struct Reader {
+    options: ReaderOptions,
+    buffer: BufferPort,
+    shared: SharedState,
+    status: Status,
+    memory: Memory,
+    decoder: Decoder,
+    /// Answers that are still to come, oldest first. A poll that is dropped leaves them here.
+    awaited: VecDeque<Awaited>,
+    /// What was leased and not given out, the partition served longest ago first.
+    parts: VecDeque<Held>,
+    /// The change word when it was last acted upon.
+    seen: u64,
+    /// Partitions whose records the last poll gave.
+    given: Vec<Arc<PartitionState>>,
+}
+
+struct Awaited {
+    answer: oneshot::Receiver<Vec<LeasedItem>>,
+    /// When it comes at the latest; `None`: at once.
+    until: Option<Instant>,
+}
+
+enum Held {
+    Part(Part),
+    Error(PartitionError),
+}
+
+impl Reader {
+    pub(crate) fn new(
+        options: ReaderOptions,
+        buffer: BufferPort,
+        shared: SharedState,
+        status: Status,
+        memory: Memory,
+    ) -> Self {
+        Self {
+            decoder: Decoder::new(options.decode),
+            options,
+            buffer,
+            shared,
+            status,
+            memory,
+            awaited: VecDeque::new(),
+            parts: VecDeque::new(),
+            seen: 0,
+            given: Vec::new(),
+        }
+    }
+
+    /// See [`Consumer::poll`](crate::Consumer::poll). May be dropped at any await.
+    pub(crate) async fn poll(&mut self, timeout: Duration) -> Result<Records> {
+        let mut now = clock();
+        let deadline = now
+            .checked_add(timeout)
+            .unwrap_or(now + Duration::from_secs(u64::from(u32::MAX)));
+        // what the last poll gave counts as processed now that this one begins
+        for state in self.given.drain(..) {
+            state.process();
+        }
+        loop {
+            if self.status.is_closed() {
+                return Err(Error::Closed);
+            }
+            self.receive_ready();
+            if self.shared.changes() != self.seen {
+                self.look().await?;
+            }
+            if let Some(result) = self.gather(now) {
+                return result;
+            }
+            if let Some(source) = self.status.take_unreachable() {
+                return Err(Error::Unreachable { source });
+            }
+            if now >= deadline {
+                return Ok(Records::new(self.shared.clone()));
+            }
+            self.wait(deadline).await?;
+            now = clock();
+        }
+    }
+
+    /// Something changed: drops what is void, gives back what is paused, asks what is new.
+    async fn look(&mut self) -> Result<()> {
+        let changes = self.shared.changes();
+        // an answer on its way belongs to the lease, and may be void as well
+        self.receive_all().await?;
+        let mut returned = Vec::new();
+        self.parts = std::mem::take(&mut self.parts)
+            .into_iter()
+            .filter_map(|held| match held {
+                Held::Part(part) if !part.is_valid() => None,
+                Held::Part(part) if part.is_paused() => {
+                    returned.push(part.give_back());
+                    None
+                }
+                other => Some(other),
+            })
+            .collect();
+        self.seen = changes;
+        self.ask(returned, None);
+        self.receive_all().await
+    }
+
+    /// Waits until something comes, or `deadline`.
+    async fn wait(&mut self, deadline: Instant) -> Result<()> {
+        let retold = self.parts.iter().filter_map(|held| match held {
+            Held::Part(part) => part.retold_at(),
+            Held::Error(_) => None,
+        });
+        let until = retold.min().map_or(deadline, |at| at.min(deadline));
+        let too_late = |awaited: &Awaited| awaited.until.is_some_and(|at| at > until);
+        // a take of an earlier poll that waits longer than this one does is replaced: its answer comes at once
+        if self.awaited.back().is_none_or(too_late) {
+            self.ask(Vec::new(), Some(until));
+        }
+        self.receive().await
+    }
+
+    fn ask(&mut self, returned: Vec<part::Completed>, until: Option<Instant>) {
+        let (reply, answer) = oneshot::channel();
+        let holding = self
+            .parts
+            .iter()
+            .filter_map(|held| match held {
+                Held::Part(part) => Some(part.partition()),
+                Held::Error(_) => None,
+            })
+            .collect();
+        self.awaited.push_back(Awaited { answer, until });
+        self.buffer.take.do_send(Take {
+            request: TakeRequest {
+                // the buffer names it
+                id: TakeId(0),
+                holding,
+                returned,
+                until,
+            },
+            reply,
+        });
+    }
+
+    /// Waits for the oldest answer.
+    async fn receive(&mut self) -> Result<()> {
+        let Some(awaited) = self.awaited.front_mut() else {
+            return Ok(());
+        };
+        let answer = (&mut awaited.answer).await;
+        self.awaited.pop_front();
+        match answer {
+            Ok(items) => {
+                self.hold(items);
+                Ok(())
+            }
+            Err(_) if self.status.is_closed() => Err(Error::Closed),
+            Err(_) => Err(Error::Failed),
+        }
+    }
+
+    /// Takes answers that came while nobody polled.
+    fn receive_ready(&mut self) {
+        while let Some(awaited) = self.awaited.front_mut()
+            && let Ok(items) = awaited.answer.try_recv()
+        {
+            self.awaited.pop_front();
+            self.hold(items);
+        }
+    }
+
+    /// What is new was served longest ago: it comes first.
+    fn hold(&mut self, items: Vec<LeasedItem>) {
+        for item in items.into_iter().rev() {
+            self.parts.push_front(match item {
+                LeasedItem::Data { state, completed } => {
+                    Held::Part(Part::new(state, completed, self.options.isolation_level))
+                }
+                LeasedItem::Error(error) => Held::Error(error),
+            });
+        }
+    }
+
+    /// Waits for all answers; one that may be long in coming is asked for anew, which ends it.
+    async fn receive_all(&mut self) -> Result<()> {
+        if self
+            .awaited
+            .back()
+            .is_some_and(|awaited| awaited.until.is_some())
+        {
+            self.ask(Vec::new(), None);
+        }
+        while !self.awaited.is_empty() {
+            self.receive().await?;
+        }
+        Ok(())
+    }
+
+    /// What can be given without asking; `None` if that is nothing.
+    fn gather(&mut self, now: Instant) -> Option<Result<Records>> {
+        let mut records = Records::new(self.shared.clone());
+        let mut room = self.options.max_poll_records;
+        let mut turns = self.parts.len();
+        while turns > 0 && room > 0 {
+            turns -= 1;
+            match self.parts.pop_front()? {
+                Held::Error(error) if records.is_empty() && !records.has_moved() => {
+                    return Some(Err(error.into()));
+                }
+                Held::Error(error) => {
+                    // the records first, the error with the next poll
+                    self.parts.push_front(Held::Error(error));
+                    break;
+                }
+                Held::Part(mut part) => {
+                    let step = part.give(
+                        &mut records,
+                        &mut room,
+                        now,
+                        &mut self.decoder,
+                        &mut self.memory,
+                    );
+                    if part.has_given() {
+                        self.given.push(Arc::clone(part.state()));
+                    }
+                    match step {
+                        Step::Finished => {}
+                        Step::More => self.parts.push_back(Held::Part(part)),
+                        Step::Unreadable { fresh } => {
+                            if fresh {
+                                self.buffer.block.do_send(part.block());
+                            }
+                            let first = records.is_empty() && !records.has_moved();
+                            let error =
+                                first.then(|| part.tell(now, &self.options.retry)).flatten();
+                            self.parts.push_back(Held::Part(part));
+                            if let Some(error) = error {
+                                return Some(Err(error));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        (!records.is_empty() || records.has_moved()).then_some(Ok(records))
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.buffer.gone.do_send(ReaderGone);
+    }
+}
+
+fn clock() -> Instant {
+    tokio::time::Instant::now().into_std()
+}

@@ -1,0 +1,280 @@
+//! One leased completed fetch: walked batch by batch, decoded no further than the poll needs.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use buffer_actor::messages::Block;
+use buffer_actor::{Backoff, FetchedRecords, Memory, PartitionId, PartitionState};
+use record_batch::{
+    BatchError, Compression, DecodedBatch, Decoder, RecordCursor, TransactionFilter, Verdict,
+    entries,
+};
+use session_actor::wire::fetch::IsolationLevel;
+
+use crate::error::Error;
+use crate::records::{Chunk, Records};
+
+/// A completed fetch as the buffer leases it.
+pub(super) type Completed = buffer_actor::Completed<FetchedRecords>;
+
+/// What is left of a completed fetch.
+pub(super) struct Part {
+    state: Arc<PartitionState>,
+    completed: Completed,
+    filter: TransactionFilter,
+    /// Where in the records field the next entry begins, bytes.
+    at: usize,
+    /// The next offset to give.
+    position: i64,
+    /// The batch that is being given out.
+    batch: Option<(DecodedBatch, RecordCursor)>,
+    given: bool,
+    unreadable: Option<Unreadable>,
+}
+
+/// A batch that cannot be read: nothing behind it is given until the application seeks.
+struct Unreadable {
+    error: BatchError,
+    /// The application is told again from then on.
+    next_telling: Option<Instant>,
+    tellings: u32,
+}
+
+/// How far a part came.
+pub(super) enum Step {
+    /// Nothing is left.
+    Finished,
+    /// The poll is full; or, in a part that cannot be read on, it is not yet time to say so again.
+    More,
+    /// It cannot be read on. `fresh`: this was found out just now.
+    Unreadable { fresh: bool },
+}
+
+impl Part {
+    pub(super) fn new(
+        state: Arc<PartitionState>,
+        completed: Completed,
+        isolation: IsolationLevel,
+    ) -> Self {
+        let filter = match isolation {
+            IsolationLevel::ReadCommitted => {
+                TransactionFilter::read_committed(completed.data.aborted.iter().copied())
+            }
+            IsolationLevel::ReadUncommitted => TransactionFilter::read_uncommitted(),
+        };
+        Self {
+            state,
+            filter,
+            at: 0,
+            position: completed.from,
+            completed,
+            batch: None,
+            given: false,
+            unreadable: None,
+        }
+    }
+
+    pub(super) const fn partition(&self) -> PartitionId {
+        self.completed.partition
+    }
+
+    pub(super) const fn state(&self) -> &Arc<PartitionState> {
+        &self.state
+    }
+
+    /// No seek, reset or unassignment came in between (I6).
+    pub(super) fn is_valid(&self) -> bool {
+        self.state.is_valid(self.completed.epoch)
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.state.is_paused()
+    }
+
+    /// Whether the last [`give`](Self::give) gave a record or moved the position.
+    pub(super) const fn has_given(&self) -> bool {
+        self.given
+    }
+
+    /// When the application is told again that it cannot be read on.
+    pub(super) fn retold_at(&self) -> Option<Instant> {
+        self.unreadable.as_ref()?.next_telling
+    }
+
+    /// What is left, for the buffer to keep while the partition is paused.
+    pub(super) fn give_back(self) -> Completed {
+        Completed {
+            from: self.position,
+            ..self.completed
+        }
+    }
+
+    /// The message that stops fetching behind a batch that cannot be read.
+    pub(super) const fn block(&self) -> Block {
+        Block {
+            partition: self.completed.partition,
+            epoch: self.completed.epoch,
+        }
+    }
+
+    /// Gives up to `room` records, and the position that follows them.
+    pub(super) fn give(
+        &mut self,
+        records: &mut Records,
+        room: &mut usize,
+        now: Instant,
+        decoder: &mut Decoder,
+        memory: &mut Memory,
+    ) -> Step {
+        self.given = false;
+        if let Some(unreadable) = &self.unreadable {
+            let due = unreadable.next_telling.is_none_or(|at| at <= now);
+            return if due {
+                Step::Unreadable { fresh: false }
+            } else {
+                Step::More
+            };
+        }
+        let before = self.position;
+        let mut leader_epoch = None;
+        let step = loop {
+            if *room == 0 {
+                break Step::More;
+            }
+            match self.next_batch(!records.is_empty(), decoder, memory) {
+                Ok(Found::Batch) => {
+                    if let Some(chunk) = self.take(*room) {
+                        leader_epoch = chunk.batch.header().partition_leader_epoch();
+                        *room -= chunk.count;
+                        records.push(chunk);
+                    }
+                }
+                Ok(Found::NoMemory) => break Step::More,
+                Ok(Found::End) => {
+                    self.position = self.position.max(self.completed.next);
+                    break Step::Finished;
+                }
+                Err(error) => {
+                    self.unreadable = Some(Unreadable {
+                        error,
+                        next_telling: None,
+                        tellings: 0,
+                    });
+                    break Step::Unreadable { fresh: true };
+                }
+            }
+        };
+        if self.position > before {
+            self.given = self
+                .state
+                .give(self.completed.epoch, self.position, leader_epoch);
+            records.moved(&self.state, self.position);
+        }
+        step
+    }
+
+    /// The error to tell now, unless it is too soon after the last time.
+    pub(super) fn tell(&mut self, now: Instant, pause: &Backoff) -> Option<Error> {
+        let unreadable = self.unreadable.as_mut()?;
+        if unreadable.next_telling.is_some_and(|at| at > now) {
+            return None;
+        }
+        // the middle of the jitter: what follows is the application's own timing
+        let delay = pause.delay(unreadable.tellings, 200);
+        unreadable.tellings = unreadable.tellings.saturating_add(1);
+        unreadable.next_telling = Some(now + delay);
+        Some(Error::CorruptBatch {
+            partition: self.state.name().clone(),
+            position: self.position,
+            source: unreadable.error.clone(),
+        })
+    }
+
+    /// Makes sure that there is a batch to give records of, unless the end is reached. Batches that the application will not
+    /// see are stepped over by their headers. `some_given`: this poll has records already, and need not overdraw the budget.
+    fn next_batch(
+        &mut self,
+        some_given: bool,
+        decoder: &mut Decoder,
+        memory: &mut Memory,
+    ) -> Result<Found, BatchError> {
+        if self.batch.is_some() {
+            return Ok(Found::Batch);
+        }
+        loop {
+            let rest = self.completed.data.bytes.slice(self.at..);
+            let Some(entry) = entries(&rest).next().transpose()? else {
+                return Ok(Found::End);
+            };
+            let header = *entry.header();
+            if header.next_offset() <= self.position {
+                // a broker sends the batch that contains the offset; one wholly below it was given before
+                self.at += entry.range().len();
+                continue;
+            }
+            match self.filter.judge(&header) {
+                Verdict::Skip => {}
+                Verdict::ReadMarker => {
+                    let marker = decoder.decode(&rest, &entry, memory)?;
+                    self.filter.marker(&header, marker.control_type()?);
+                }
+                Verdict::Deliver => {
+                    if some_given
+                        && header.compression() != Some(Compression::None)
+                        && memory.is_over_limit()
+                    {
+                        return Ok(Found::NoMemory);
+                    }
+                    let batch = decoder.decode(&rest, &entry, memory)?;
+                    self.at += entry.range().len();
+                    let cursor = if header.base_offset() < self.position {
+                        batch.cursor_at(self.position)
+                    } else {
+                        RecordCursor::default()
+                    };
+                    if cursor.index() < batch.len() {
+                        self.batch = Some((batch, cursor));
+                        return Ok(Found::Batch);
+                    }
+                    self.position = self.position.max(batch.next_offset());
+                    continue;
+                }
+            }
+            self.at += entry.range().len();
+            self.position = self.position.max(header.next_offset());
+        }
+    }
+
+    /// Up to `room` records of the current batch.
+    fn take(&mut self, room: usize) -> Option<Chunk> {
+        let (batch, cursor) = self.batch.take()?;
+        let left = batch.len() - cursor.index();
+        let count = left.min(room);
+        let chunk = Chunk {
+            state: Arc::clone(&self.state),
+            batch: batch.clone(),
+            cursor,
+            count,
+        };
+        if count == left {
+            self.position = self.position.max(batch.next_offset());
+        } else {
+            let mut records = batch.records_from(cursor);
+            let last = records.by_ref().take(count).last();
+            let next_cursor = records.cursor();
+            if let Some(last) = last {
+                self.position = self.position.max(last.offset().saturating_add(1));
+            }
+            self.batch = Some((batch, next_cursor));
+        }
+        Some(chunk)
+    }
+}
+
+/// What [`Part::next_batch`] found.
+enum Found {
+    Batch,
+    /// Decompressing another batch would overdraw the budget.
+    NoMemory,
+    End,
+}
