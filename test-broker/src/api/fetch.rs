@@ -25,8 +25,6 @@ const TOPIC_IDS: i16 = 13;
 const FOLLOWER_FETCHING: i16 = 11;
 /// Leaders other than this node are told from here on (KIP-951).
 const LEADER_HINTS: i16 = 16;
-/// Before that, clients are taken not to know zstd (KIP-110).
-const ZSTD: i16 = 10;
 /// Before that, answers have no error code at the top, and there are no sessions.
 const SESSIONS: i16 = 7;
 
@@ -36,8 +34,8 @@ pub(super) struct Fetch {
     context: RequestContext,
     session: FetchContext,
     partitions: Vec<Asked>,
-    /// Smallest of what the request and the broker allow.
-    max_bytes: usize,
+    /// The smaller of what the request and the broker allow.
+    max_bytes: i32,
     min_bytes: usize,
     max_wait: Duration,
     isolation: Isolation,
@@ -144,7 +142,7 @@ impl Fetch {
             context: context.clone(),
             session,
             partitions,
-            max_bytes: usize::try_from(max_bytes).unwrap_or(0),
+            max_bytes,
             min_bytes: usize::try_from(request.min_bytes.min(max_bytes)).unwrap_or(0),
             max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
             isolation: Isolation::from_level(request.isolation_level),

@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::list_offsets_request::ListOffsetsPartition;
@@ -16,6 +16,9 @@ const EARLIEST: i64 = -2;
 const MAX_TIMESTAMP: i64 = -3;
 const EARLIEST_LOCAL: i64 = -4;
 const LATEST_TIERED: i64 = -5;
+
+/// Answers tell leader epochs from here on (KIP-320).
+const LEADER_EPOCHS: i16 = 4;
 
 /// Replica id of a client that may ask any replica.
 const DEBUGGING_CONSUMER: i32 = -2;
@@ -36,22 +39,30 @@ pub(super) fn handle(
     context: &RequestContext,
     request: &ListOffsetsRequest,
 ) -> ListOffsetsResponse {
-    let repeated = repeated_partitions(request);
+    let mut counts: HashMap<(&str, i32), usize> = HashMap::new();
+    for topic in &request.topics {
+        for partition in &topic.partitions {
+            let key = (topic.name.as_str(), partition.partition_index);
+            *counts.entry(key).or_default() += 1;
+        }
+    }
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in &request.topics {
         let name = topic.name.as_str();
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for partition in &topic.partitions {
             let index = partition.partition_index;
-            let forced = context.forced_at(name, index);
-            let found = if let Some(forced) = forced {
-                Err(forced.error)
-            } else if repeated.contains(&(name, index)) {
-                Err(ResponseError::InvalidRequest)
-            } else {
-                find(cluster, context, request, name, partition)
+            let found = match (
+                counts.remove(&(name, index)),
+                context.forced_at(name, index),
+            ) {
+                // answered where it was named first
+                (None, _) => continue,
+                (_, Some(forced)) => Err(forced.error),
+                (Some(1), None) => find(cluster, context, request, name, partition),
+                (Some(_), None) => Err(ResponseError::InvalidRequest),
             };
-            partitions.push(result(index, found));
+            partitions.push(result(context, index, found));
         }
         topics.push(
             ListOffsetsTopicResponse::default()
@@ -64,30 +75,25 @@ pub(super) fn handle(
         .with_topics(topics)
 }
 
-fn repeated_partitions(request: &ListOffsetsRequest) -> HashSet<(&str, i32)> {
-    let mut seen = HashSet::new();
-    let all = request.topics.iter().flat_map(|topic| {
-        let partitions = topic.partitions.iter();
-        partitions.map(|partition| (topic.name.as_str(), partition.partition_index))
-    });
-    all.filter(|partition| !seen.insert(*partition)).collect()
-}
-
 fn result(
+    context: &RequestContext,
     partition: i32,
     found: Result<Option<FoundOffset>, ResponseError>,
 ) -> ListOffsetsPartitionResponse {
     let response = ListOffsetsPartitionResponse::default()
         .with_partition_index(partition)
         .with_timestamp(-1)
-        .with_offset(-1)
-        .with_leader_epoch(-1);
+        .with_offset(-1);
+    let leader_epoch = |found: FoundOffset| match context.version {
+        LEADER_EPOCHS.. => found.leader_epoch.unwrap_or(-1),
+        _ => -1,
+    };
     match found {
         Ok(None) => response,
         Ok(Some(found)) => response
             .with_timestamp(found.timestamp)
             .with_offset(found.offset)
-            .with_leader_epoch(found.leader_epoch.unwrap_or(-1)),
+            .with_leader_epoch(leader_epoch(found)),
         Err(error) => response.with_error_code(error.code()),
     }
 }

@@ -30,6 +30,9 @@ pub(super) fn handle(
     context: &RequestContext,
     request: &MetadataRequest,
 ) -> MetadataResponse {
+    if let Some(refused) = refuse_ids(context, request) {
+        return refused;
+    }
     let topics = match &request.topics {
         None => all(cluster, context),
         // version 0 has no null
@@ -40,7 +43,8 @@ pub(super) fn handle(
             .collect(),
     };
     let topics = topics.into_iter().map(|topic| {
-        if request.include_topic_authorized_operations {
+        let known = topic.error_code != ResponseError::UnknownTopicId.code();
+        if request.include_topic_authorized_operations && known {
             topic.with_topic_authorized_operations(TOPIC_OPERATIONS)
         } else {
             topic
@@ -68,6 +72,23 @@ pub(super) fn handle(
     response
 }
 
+/// Topics go by id (KIP-516) from version 12 on; versions 10 and 11 have the field but may not use it.
+fn refuse_ids(context: &RequestContext, request: &MetadataRequest) -> Option<MetadataResponse> {
+    let topics = request.topics.as_ref()?;
+    let by_id = |topic: &MetadataRequestTopic| !topic.topic_id.is_nil() || topic.name.is_none();
+    if context.version >= 12 || !topics.iter().any(by_id) {
+        return None;
+    }
+    let refused = topics
+        .iter()
+        .map(|topic| failed(topic, ResponseError::InvalidRequest));
+    let response = MetadataResponse::default()
+        .with_throttle_time_ms(context.throttle_ms)
+        .with_controller_id(BrokerId(-1))
+        .with_topics(refused.collect());
+    Some(response)
+}
+
 fn all(cluster: &Cluster, context: &RequestContext) -> Vec<MetadataResponseTopic> {
     let topics = cluster.topics.iter();
     topics
@@ -81,13 +102,8 @@ fn one(
     request: &MetadataRequest,
     asked: &MetadataRequestTopic,
 ) -> MetadataResponseTopic {
-    // topics by id: KIP-516
-    let by_id = !asked.topic_id.is_nil();
-    if context.version < 12 && (by_id || asked.name.is_none()) {
-        return failed(asked, ResponseError::InvalidRequest);
-    }
     let name = match &asked.name {
-        _ if by_id => match cluster.topics.name_of(asked.topic_id) {
+        _ if !asked.topic_id.is_nil() => match cluster.topics.name_of(asked.topic_id) {
             Some(name) => name.to_string(),
             None => return failed(asked, ResponseError::UnknownTopicId),
         },

@@ -10,7 +10,7 @@ use kafka_protocol::messages::{BrokerId, ProduceRequest, ProduceResponse};
 
 use super::{RequestContext, text};
 use crate::cluster::Cluster;
-use crate::log::{AppendError, Appended, ProduceLimits, is_zstd};
+use crate::log::{AppendError, ProduceLimits, is_transactional, is_zstd};
 
 /// Leaders other than this node are told from here on (KIP-951).
 const LEADER_HINTS: i16 = 10;
@@ -23,6 +23,8 @@ pub(super) fn handle(
     context: &RequestContext,
     request: &ProduceRequest,
 ) -> ProduceResponse {
+    // records of a transaction without a transactional id
+    let unauthorized = request.transactional_id.is_none() && has_transactional_records(request);
     let mut leaders = BTreeSet::new();
     let mut responses = Vec::with_capacity(request.topic_data.len());
     for topic in &request.topic_data {
@@ -30,6 +32,7 @@ pub(super) fn handle(
             _ if !(-1..=1).contains(&request.acks) => {
                 fail_all(topic, ResponseError::InvalidRequiredAcks)
             }
+            _ if unauthorized => fail_all(topic, ResponseError::TransactionalIdAuthorizationFailed),
             Some(name) => append_all(cluster, context, &name, topic, &mut leaders),
             None => fail_all(topic, ResponseError::UnknownTopicId),
         };
@@ -52,6 +55,15 @@ pub(super) fn has_error(response: &ProduceResponse) -> bool {
         .iter()
         .flat_map(|t| &t.partition_responses);
     partitions.into_iter().any(|p| p.error_code != 0)
+}
+
+fn has_transactional_records(request: &ProduceRequest) -> bool {
+    let data = request
+        .topic_data
+        .iter()
+        .flat_map(|topic| &topic.partition_data);
+    data.filter_map(|data| data.records.as_ref())
+        .any(|records| is_transactional(records))
 }
 
 fn topic_name(cluster: &Cluster, topic: &TopicProduceData) -> Option<String> {
@@ -133,8 +145,14 @@ fn append(
         }
         return Err(response);
     }
+    let log_start_offset = partition.log.log_start_offset();
     let refuse = |error: AppendError| {
-        failed(index, error.response_error()).with_error_message(Some(text(&error.to_string())))
+        tracing::debug!(topic = name, partition = index, %error, "a batch is refused");
+        let refused = failed(index, error.response_error());
+        match error.tells_log_start() {
+            true => refused.with_log_start_offset(log_start_offset),
+            false => refused,
+        }
     };
     if context.version < ZSTD && is_zstd(records) {
         return Err(refuse(AppendError::Zstd));
@@ -142,19 +160,17 @@ fn append(
     let epoch = partition.leader_epoch;
     let appended = partition
         .log
-        .append_produced(records, epoch, limits, decoder);
-    let Appended {
-        base_offset,
-        duplicate,
-    } = appended.map_err(refuse)?;
-    let log_start_offset = partition.log.log_start_offset();
-    if !duplicate {
+        .append_produced(records, epoch, limits, decoder)
+        .map_err(refuse)?;
+    if appended.duplicate.is_none() {
         cluster.purgatory.wake(id);
     }
+    // for a repeated batch a real broker gives its largest timestamp here, whatever its timestamp type
+    let log_append_time = appended.duplicate.or(limits.log_append_time);
     Ok(PartitionProduceResponse::default()
         .with_index(index)
-        .with_base_offset(base_offset)
-        .with_log_append_time_ms(limits.log_append_time.unwrap_or(-1))
+        .with_base_offset(appended.base_offset)
+        .with_log_append_time_ms(log_append_time.unwrap_or(-1))
         .with_log_start_offset(log_start_offset))
 }
 

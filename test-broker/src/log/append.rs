@@ -20,8 +20,8 @@ pub(crate) struct ProduceLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Appended {
     pub(crate) base_offset: i64,
-    /// Whether it was there already: an idempotent producer sent it again.
-    pub(crate) duplicate: bool,
+    /// The largest timestamp of a batch that was there already: an idempotent producer sent it again.
+    pub(crate) duplicate: Option<i64>,
 }
 
 /// Why a batch is not appended.
@@ -29,8 +29,8 @@ pub(crate) struct Appended {
 pub(crate) enum AppendError {
     #[error(transparent)]
     Batch(#[from] BatchError),
-    #[error("a partition must be given exactly one record batch")]
-    Empty,
+    #[error("a partition must be given one whole record batch of magic 2, and no more")]
+    NotOneBatch,
     #[error("the base offset of a produced batch is {0}, it must be 0")]
     BaseOffset(i64),
     #[error("a batch of {size} bytes, max.message.bytes is {limit}")]
@@ -61,9 +61,9 @@ impl AppendError {
     pub(crate) fn response_error(&self) -> ResponseError {
         match self {
             Self::Batch(error) => match error.kind() {
-                BatchErrorKind::WrongCrc { .. }
-                | BatchErrorKind::LengthTooSmall { .. }
-                | BatchErrorKind::Truncated { .. } => ResponseError::CorruptMessage,
+                BatchErrorKind::WrongCrc { .. } | BatchErrorKind::LengthTooSmall { .. } => {
+                    ResponseError::CorruptMessage
+                }
                 _ => ResponseError::InvalidRecord,
             },
             Self::TooLarge { .. } => ResponseError::MessageTooLarge,
@@ -71,11 +71,19 @@ impl AppendError {
             Self::Zstd => ResponseError::UnsupportedCompressionType,
             Self::Producer { error, .. } => *error,
             Self::Cut { .. } => ResponseError::CorruptMessage,
-            Self::Empty
+            Self::NotOneBatch
             | Self::BaseOffset(_)
             | Self::Control
             | Self::NoSequence
             | Self::BehindTheEnd { .. } => ResponseError::InvalidRecord,
+        }
+    }
+
+    /// Whether the answer tells the start of the log all the same, as a real broker's does for what it finds late.
+    pub(crate) fn tells_log_start(&self) -> bool {
+        match self {
+            Self::NotOneBatch | Self::TooLarge { .. } | Self::Zstd => false,
+            error => error.response_error() != ResponseError::CorruptMessage,
         }
     }
 }
@@ -90,24 +98,25 @@ impl PartitionLog {
         decoder: &mut Decoder,
     ) -> Result<Appended, AppendError> {
         let header = check_produced(batch, limits, decoder)?;
+        let batch = batch.get(..header.size()).unwrap_or_default();
         if let Some(producer_id) = header.producer_id() {
             let checked = self.producers.check(&header);
             let repeated = checked.map_err(|error| AppendError::Producer { producer_id, error })?;
-            if let Some(base_offset) = repeated {
+            if let Some(known) = repeated {
                 return Ok(Appended {
-                    base_offset,
-                    duplicate: true,
+                    base_offset: known.base_offset,
+                    duplicate: Some(known.max_timestamp),
                 });
             }
         }
         let base_offset = self.log_end_offset;
-        let mut stored = BytesMut::from(&batch[..]);
+        let mut stored = BytesMut::from(batch);
         let time = limits.log_append_time;
         let header = produced::assign_offsets(&mut stored, base_offset, leader_epoch, time)?;
         self.push(header, stored.freeze(), None);
         Ok(Appended {
             base_offset,
-            duplicate: false,
+            duplicate: None,
         })
     }
 
@@ -198,25 +207,27 @@ impl PartitionLog {
     }
 }
 
-/// What a broker checks of a batch from a client, in its order.
+/// What a broker checks of a batch from a client, in its order. The beginning of another batch behind it is left out.
 fn check_produced(
-    batch: &Bytes,
+    records: &Bytes,
     limits: ProduceLimits,
     decoder: &mut Decoder,
 ) -> Result<BatchHeader, AppendError> {
-    if batch.is_empty() {
-        return Err(AppendError::Empty);
+    let mut walk = entries(records);
+    let entry = walk.next().ok_or(AppendError::NotOneBatch)??;
+    let header = entry.header();
+    if header.magic() != 2 || walk.next().is_some() {
+        return Err(AppendError::NotOneBatch);
     }
-    let limit = limits.max_message_bytes;
-    let header = BatchHeader::parse(batch)?;
-    if header.magic() == 2 && header.base_offset() != 0 {
+    if header.base_offset() != 0 {
         return Err(AppendError::BaseOffset(header.base_offset()));
     }
-    if header.size() > limit {
-        let size = header.size();
+    let (size, limit) = (header.size(), limits.max_message_bytes);
+    if size > limit {
         return Err(AppendError::TooLarge { size, limit });
     }
-    let header = produced::validate(batch)?;
+    let batch = records.slice(entry.range());
+    let header = produced::validate(&batch)?;
     if header.is_control() {
         return Err(AppendError::Control);
     }
@@ -226,15 +237,17 @@ fn check_produced(
     if header.producer_id().is_some() && header.base_sequence() < 0 {
         return Err(AppendError::NoSequence);
     }
-    let mut walk = entries(batch);
-    if let Some(entry) = walk.next() {
-        decoder.decode(batch, &entry?, &mut FreshBuffers)?;
-    }
+    decoder.decode(records, &entry, &mut FreshBuffers)?;
     Ok(header)
 }
 
-/// Whether the batch can be read by clients that know no zstd (KIP-110).
+/// Whether a produced batch can only be read by clients that know zstd (KIP-110).
 pub(crate) fn is_zstd(batch: &[u8]) -> bool {
     let codec = BatchHeader::parse(batch).map(|header| header.compression());
     codec == Ok(Some(Compression::Zstd))
+}
+
+/// Whether a produced batch belongs to a transaction.
+pub(crate) fn is_transactional(batch: &[u8]) -> bool {
+    BatchHeader::parse(batch).is_ok_and(|header| header.is_transactional())
 }

@@ -25,10 +25,11 @@ struct ProducerState {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sequences {
+pub(super) struct Sequences {
     first: i32,
     last: i32,
-    base_offset: i64,
+    pub(super) base_offset: i64,
+    pub(super) max_timestamp: i64,
 }
 
 /// A transaction that a marker ended.
@@ -45,8 +46,8 @@ fn last_sequence(header: &BatchHeader) -> i32 {
 }
 
 impl Producers {
-    /// Checks the sequence numbers of a produced batch. `Some` with the offset that it has already, if it is repeated.
-    pub(super) fn check(&self, header: &BatchHeader) -> Result<Option<i64>, ResponseError> {
+    /// Checks the sequence numbers of a produced batch. `Some` if it was appended already.
+    pub(super) fn check(&self, header: &BatchHeader) -> Result<Option<Sequences>, ResponseError> {
         let Some(state) = header.producer_id().and_then(|id| self.states.get(&id)) else {
             // nothing is known of the producer, as after its records were deleted: any sequence will do
             return Ok(None);
@@ -55,7 +56,7 @@ impl Producers {
         if header.producer_epoch() == state.epoch {
             let repeated = |known: &&Sequences| known.first == first && known.last == last;
             if let Some(known) = state.recent.iter().find(repeated) {
-                return Ok(Some(known.base_offset));
+                return Ok(Some(*known));
             }
         }
         if header.producer_epoch() < state.epoch {
@@ -88,6 +89,7 @@ impl Producers {
                 first: header.base_sequence(),
                 last: last_sequence(header),
                 base_offset: header.base_offset(),
+                max_timestamp: header.max_timestamp(),
             });
         }
         if header.is_transactional() && state.open_since.is_none() {

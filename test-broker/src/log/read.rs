@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use record_batch::{AbortedTransaction, Compression};
+use record_batch::AbortedTransaction;
 
 use super::PartitionLog;
 
@@ -40,7 +40,6 @@ pub(crate) struct ReadData {
     pub(crate) size: usize,
     /// Aborted transactions of the range; `None` under read_uncommitted.
     pub(crate) aborted: Option<Vec<AbortedTransaction>>,
-    pub(crate) has_zstd: bool,
 }
 
 /// The offset lies outside of the log.
@@ -93,7 +92,6 @@ impl PartitionLog {
                 break;
             }
             let taken = batch.bytes.len().min(left);
-            data.has_zstd |= batch.header.compression() == Some(Compression::Zstd);
             data.records.push(batch.bytes.slice(..taken));
             data.size += taken;
             left -= taken;

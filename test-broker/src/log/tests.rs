@@ -215,7 +215,7 @@ fn a_produced_batch_is_given_its_place() {
         appended,
         Ok(Appended {
             base_offset: 2,
-            duplicate: false
+            duplicate: None
         })
     );
     let header = log.batches[1].header;
@@ -302,7 +302,7 @@ fn what_a_broker_refuses_is_refused_by_its_name() {
             BatchBuilder::end_transaction(5, 0, true).build(),
             ResponseError::InvalidRecord,
         ),
-        (good.build().slice(..30), ResponseError::CorruptMessage),
+        (good.build().slice(..30), ResponseError::InvalidRecord),
     ] {
         let refused = log.append_produced(&bytes, 0, limits, &mut decoder());
         let error = refused.expect_err("refused");
@@ -318,13 +318,13 @@ fn an_idempotent_producer_is_held_to_its_sequence() {
     let fresh = |base_offset| {
         Ok(Appended {
             base_offset,
-            duplicate: false,
+            duplicate: None,
         })
     };
     let repeated = |base_offset| {
         Ok(Appended {
             base_offset,
-            duplicate: true,
+            duplicate: Some(0),
         })
     };
     assert_eq!(produce(&mut log, &two(0, 0)), fresh(0));
@@ -373,7 +373,7 @@ fn sequence_numbers_wrap_to_zero() {
             appended,
             Ok(Appended {
                 base_offset,
-                duplicate: false
+                duplicate: None
             })
         );
     }

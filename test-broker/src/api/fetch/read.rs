@@ -1,7 +1,7 @@
 use bytes::Bytes;
 use kafka_protocol::ResponseError;
 
-use super::{Asked, FOLLOWER_FETCHING, Fetch, Injected, Standing, ZSTD};
+use super::{Asked, FOLLOWER_FETCHING, Fetch, Injected, Standing};
 use crate::cluster::{Cluster, Partition, Topic};
 use crate::log::{EpochEndOffset, ReadData, ReadLimits};
 
@@ -55,7 +55,8 @@ impl PartitionRead {
 
 /// What is left of the limits of a request.
 struct Room {
-    bytes: usize,
+    /// Below 0 only if the request says so.
+    bytes: i64,
     /// No partition gave anything yet, so that the next batch comes whole, whatever the limits (KIP-74).
     at_least_one: bool,
 }
@@ -64,14 +65,17 @@ impl Fetch {
     /// Reads all partitions, in order.
     pub(super) fn read(&self, cluster: &Cluster) -> Vec<PartitionRead> {
         let mut room = Room {
-            bytes: self.max_bytes,
+            bytes: i64::from(self.max_bytes),
             at_least_one: true,
         };
         let mut reads = Vec::with_capacity(self.partitions.len());
         for asked in &self.partitions {
             let read = self.read_one(cluster, asked, &room);
             room.at_least_one &= read.data.size == 0;
-            room.bytes = room.bytes.saturating_sub(read.data.size);
+            room.bytes = room
+                .bytes
+                .saturating_sub_unsigned(read.data.size as u64)
+                .max(0);
             reads.push(read);
         }
         reads
@@ -81,10 +85,11 @@ impl Fetch {
         let unknown = ResponseError::UnknownTopicOrPartition.code();
         let records = match &asked.standing {
             Standing::Failed(error) => {
-                return PartitionRead {
-                    urgent: false,
-                    ..PartitionRead::failed(*error)
-                };
+                let mut read = PartitionRead::failed(*error);
+                read.urgent = false;
+                // where a real broker does not come to reading, it tells an empty list and not none
+                read.data.aborted = Some(Vec::new());
+                return read;
             }
             Standing::Injected(Injected::Error(error)) => return PartitionRead::failed(*error),
             Standing::Injected(Injected::Records(records)) => Some(records),
@@ -142,19 +147,21 @@ impl Fetch {
             read.urgent = true;
             return Ok(read);
         }
-        let partition_limit = usize::try_from(parameters.max_bytes).unwrap_or(0);
+        let max_bytes = i64::from(parameters.max_bytes).min(room.bytes);
         let limits = ReadLimits {
-            max_bytes: partition_limit.min(room.bytes),
+            max_bytes: usize::try_from(max_bytes).unwrap_or(0),
             at_least_one: room.at_least_one,
             isolation: self.isolation,
             replica_end: partition.replica_end(node),
         };
-        let data = partition.log.read(offset, limits);
+        let log = &partition.log;
+        let data = log.read(offset, limits);
         read.data = data.map_err(|_| ResponseError::OffsetOutOfRange)?;
-        read.position = partition.log.position_of(offset);
-        if read.data.has_zstd && self.context.version < ZSTD {
-            return Err(ResponseError::UnsupportedCompressionType);
+        if max_bytes < 0 && offset < log.end_for(self.isolation, limits.replica_end) {
+            // a negative limit is found out when there is something to read
+            return Err(ResponseError::UnknownServerError);
         }
+        read.position = log.position_of(offset);
         Ok(read)
     }
 
@@ -198,7 +205,7 @@ pub(super) fn diverging_epoch(
     asked: &Asked,
 ) -> Result<Option<EpochEndOffset>, ResponseError> {
     let parameters = &asked.parameters;
-    if parameters.last_fetched_epoch == -1 {
+    if parameters.last_fetched_epoch < 0 {
         return Ok(None);
     }
     let log = &partition.log;
