@@ -1,6 +1,6 @@
 use allocation_counter::measure;
 use bytes::Bytes;
-use record_batch::{DecodeOptions, Decoder, FreshBuffers, entries};
+use record_batch::{BatchErrorKind, Buffers, DecodeOptions, Decoder, FreshBuffers, entries};
 
 use crate::support::encoder::{Codec, TestBatch, gzip, xerial};
 use crate::support::vectors;
@@ -92,32 +92,75 @@ fn f052_b086_snappy_of_20_mb() {
     stopped(Codec::SnappyXerial, &bomb);
 }
 
+/// Decodes a batch with this compressed body, which must fail: with what, and the most memory that it took.
+fn failed(codec: Codec, body: &[u8]) -> (BatchErrorKind, u64) {
+    let bytes = Bytes::from(TestBatch::run(0, 1).codec(codec).encode_body(body));
+    let entry = entries(&bytes).next().unwrap().unwrap();
+    let mut decoder = Decoder::new(DecodeOptions::default());
+    let mut decoded = None;
+    let memory = measure(|| decoded = Some(decoder.decode(&bytes, &entry, &mut FreshBuffers)));
+    let error = decoded.unwrap().unwrap_err();
+    (error.kind().clone(), memory.bytes_max)
+}
+
+/// A zstd frame that declares `size` and has one empty block.
+fn zstd_claim(size: u64) -> Vec<u8> {
+    let magic = 0xFD2F_B528u32.to_le_bytes();
+    [&magic[..], &[0xe0], &size.to_le_bytes(), &[1, 0, 0]].concat()
+}
+
 #[test]
 fn f052_claims_cost_nothing() {
-    let bodies = [
-        (
-            Codec::SnappyRaw,
-            vectors::bytes("SNAPPY_BOMB")[61..].to_vec(),
-        ),
-        // zstd with a content size of 2^63
-        (
-            Codec::Zstd,
-            [
-                &[0x28, 0xb5, 0x2f, 0xfd, 0xe0][..],
-                &[0, 0, 0, 0, 0, 0, 0, 0x80],
-                &[1, 0, 0],
-            ]
-            .concat(),
-        ),
-    ];
-    for (codec, body) in bodies {
-        let bytes = Bytes::from(TestBatch::run(0, 1).codec(codec).encode_body(&body));
+    let snappy = vectors::bytes("SNAPPY_BOMB");
+    for (codec, body) in [
+        (Codec::SnappyRaw, &snappy[61..]),
+        (Codec::Zstd, &zstd_claim(1 << 63)),
+    ] {
+        let (kind, memory) = failed(codec, body);
+        assert!(kind.is_too_large(), "{codec:?}: {kind}");
+        assert!(memory < 8192, "{codec:?}: {memory}");
+    }
+    // within the cap, but not credible: snappy cannot give so much, zstd could
+    for (codec, body) in [
+        (Codec::SnappyRaw, &b"\x80\x80\x80\x18\0\0\0\0"[..]),
+        (Codec::Zstd, &zstd_claim(50 << 20)),
+    ] {
+        let (kind, memory) = failed(codec, body);
+        assert!(kind.is_corrupt(), "{codec:?}: {kind}");
+        assert!(memory < 8192, "{codec:?}: {memory}");
+    }
+}
+
+/// Hands out vectors that are larger than the cap.
+struct Large;
+
+impl Buffers for Large {
+    fn take(&mut self, _: usize) -> Vec<u8> {
+        vec![0xee; 1 << 20]
+    }
+
+    fn seal(&mut self, filled: Vec<u8>) -> Bytes {
+        filled.into()
+    }
+}
+
+#[test]
+fn b086_cap_holds_in_a_large_buffer() {
+    let batch = TestBatch::run(0, 2000);
+    let size = batch.body.len();
+    for codec in Codec::ALL.into_iter().filter(|codec| *codec != Codec::None) {
+        let bytes = Bytes::from(batch.clone().codec(codec).encode());
         let entry = entries(&bytes).next().unwrap().unwrap();
-        let mut decoder = Decoder::new(DecodeOptions::default());
-        let mut decoded = None;
-        let memory = measure(|| decoded = Some(decoder.decode(&bytes, &entry, &mut FreshBuffers)));
-        assert!(decoded.unwrap().unwrap_err().kind().is_too_large());
-        assert!(memory.bytes_max < 8192, "{codec:?}: {memory:?}");
+        let decode = |max_decompressed_bytes| {
+            let options = DecodeOptions {
+                max_decompressed_bytes,
+                ..DecodeOptions::default()
+            };
+            Decoder::new(options).decode(&bytes, &entry, &mut Large)
+        };
+        assert_eq!(decode(size).unwrap().bytes(), &batch.body, "{codec:?}");
+        let error = decode(size - 1).unwrap_err();
+        assert!(error.kind().is_too_large(), "{codec:?}: {error}");
     }
 }
 

@@ -2,7 +2,7 @@ use bytes::Bytes;
 use record_batch::{BatchErrorKind, Compression, DecodeOptions, Decoder, FreshBuffers, entries};
 
 use crate::support::consume::{consume, consume_with};
-use crate::support::encoder::{Codec, TestBatch, gzip, lz4, snappy_block, xerial};
+use crate::support::encoder::{Codec, TestBatch, TestRecord, gzip, lz4, snappy_block, xerial};
 use crate::support::vectors;
 
 /// What stands before the records of a v2 batch.
@@ -135,7 +135,7 @@ fn f046_records_straddle_chunks_and_frames() {
 #[test]
 fn f046_zstd_without_content_size_at_50_to_1() {
     let records: Vec<_> = (0..200)
-        .map(|delta| crate::support::encoder::TestRecord::at(delta, &"abcdefghij".repeat(100)))
+        .map(|delta| TestRecord::at(delta, &"abcdefghij".repeat(100)))
         .collect();
     let batch = TestBatch::new(0, &records);
     let compressed = zstd::stream::encode_all(&batch.body[..], 3).unwrap();
@@ -320,25 +320,30 @@ fn decoder_is_as_good_after_an_error() {
 
 #[test]
 fn b086_cap_is_exact_and_names_the_offsets() {
-    for codec in Codec::ALL {
-        if codec == Codec::None {
-            continue;
-        }
-        let batch = TestBatch::run(0, 2000).codec(codec);
-        let size = batch.body.len();
-        let read = |max_decompressed_bytes| {
-            let options = DecodeOptions {
-                max_decompressed_bytes,
-                ..DecodeOptions::default()
+    // what does not compress takes other ways through the codecs
+    let noise = (0..20_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8);
+    let noise = TestRecord {
+        value: Some(noise.collect()),
+        ..TestRecord::at(1999, "")
+    };
+    for batch in [TestBatch::run(0, 2000), TestBatch::new(0, &[noise])] {
+        for codec in Codec::ALL.into_iter().filter(|codec| *codec != Codec::None) {
+            let bytes = batch.clone().codec(codec).encode();
+            let size = batch.body.len();
+            let read = |max_decompressed_bytes| {
+                let options = DecodeOptions {
+                    max_decompressed_bytes,
+                    ..DecodeOptions::default()
+                };
+                consume_with(&bytes, 0, options)
             };
-            consume_with(&batch.encode(), 0, options)
-        };
-        assert_eq!(read(size).records.len(), 2000, "{codec:?}");
-        for cap in [0, 1, size / 2, size - 1] {
-            let consumed = read(cap);
-            let error = consumed.failed();
-            assert!(error.kind().is_too_large(), "{codec:?}: {error}");
-            assert_eq!((error.base_offset(), error.last_offset()), (0, Some(1999)));
+            assert_eq!(read(size).records.len(), batch.count as usize, "{codec:?}");
+            for cap in [0, 1, size / 2, size - 1] {
+                let consumed = read(cap);
+                let error = consumed.failed();
+                assert!(error.kind().is_too_large(), "{codec:?}: {error}");
+                assert_eq!((error.base_offset(), error.last_offset()), (0, Some(1999)));
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 use bytes::Bytes;
-use record_batch::{BatchErrorKind, Decoder, FreshBuffers, RecordProblem, TimestampType, entries};
+use record_batch::{
+    BatchErrorKind, BatchHeader, Decoder, FreshBuffers, RecordProblem, TimestampType, entries,
+};
 
 use crate::support::consume::consume;
 use crate::support::encoder::{Codec, LOG_APPEND_TIME, TestBatch, TestMessage};
@@ -256,6 +258,18 @@ fn key_and_value_lengths_are_claims() {
             );
         }
     }
+}
+
+#[test]
+fn attributes_of_batches_mean_nothing_in_messages() {
+    let message = TestMessage {
+        attributes: 0xf0,
+        ..TestMessage::new(1, 5)
+    };
+    assert_eq!(consume(&message.encode(), 5).sound(), (vec![5], 6));
+    let header = BatchHeader::parse(&message.encode()).unwrap();
+    assert!(!header.is_control() && !header.is_transactional());
+    assert_eq!(header.delete_horizon(), None);
 }
 
 #[test]
