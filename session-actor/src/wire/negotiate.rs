@@ -80,7 +80,7 @@ impl ApiVersionsMap {
 }
 
 /// A throttle time as brokers send it; negative is none.
-pub(super) fn throttle_time(ms: i32) -> Duration {
+fn throttle_time(ms: i32) -> Duration {
     Duration::from_millis(u64::try_from(ms).unwrap_or(0))
 }
 

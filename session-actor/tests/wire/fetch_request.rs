@@ -4,7 +4,7 @@ use crate::random::Random;
 use bytes::{BufMut, BytesMut};
 use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic, ForgottenTopic};
 use kafka_protocol::messages::{ApiKey, FetchRequest, RequestHeader};
-use kafka_protocol::protocol::{Encodable, StrBytes};
+use kafka_protocol::protocol::{Decodable, Encodable, StrBytes};
 use proptest::prelude::*;
 use session_actor::wire;
 use session_actor::wire::fetch::{EncodeError, IsolationLevel, TOPIC_IDS_SINCE, VERSIONS};
@@ -227,4 +227,49 @@ fn what_a_version_cannot_carry_is_refused_and_nothing_written() {
     );
     let error = encode(12, &"c".repeat(40_000), None).expect_err("too long");
     assert_eq!(error.to_string(), "client.id is too long");
+}
+
+/// Entries for topics in a request for one partition of each of these topics, as the crate reads it.
+fn entries(version: i16, topics: &[Topic]) -> usize {
+    let request = wire::fetch::FetchRequest {
+        max_wait_ms: 0,
+        min_bytes: 0,
+        max_bytes: 0,
+        isolation_level: IsolationLevel::default(),
+        session_id: 0,
+        session_epoch: -1,
+        rack_id: "",
+    };
+    let partitions = topics.iter().map(|topic| wire::fetch::FetchPartition {
+        topic: topic_of(topic),
+        partition: 0,
+        current_leader_epoch: -1,
+        fetch_offset: 0,
+        partition_max_bytes: 0,
+    });
+    let header = wire::RequestHeader {
+        correlation_id: 0,
+        client_id: "",
+    };
+    let mut frame = BytesMut::new();
+    let encoded = request.encode(version, header, partitions, std::iter::empty(), &mut frame);
+    encoded.expect("a request");
+    let mut frame = frame.split_off(4).freeze();
+    let header_version = ApiKey::Fetch.request_header_version(version);
+    RequestHeader::decode(&mut frame, header_version).expect("a header");
+    let request = FetchRequest::decode(&mut frame, version).expect("a body");
+    assert!(frame.is_empty());
+    request.topics.len()
+}
+
+#[test]
+fn a_topic_made_anew_under_its_old_name_is_another_one_where_ids_count() {
+    let topic = |name: &str, id| Topic {
+        name: name.into(),
+        id: Uuid::from_u128(id),
+    };
+    let anew = [topic("orders", 1), topic("orders", 2)];
+    assert_eq!((entries(12, &anew), entries(13, &anew)), (1, 2));
+    let unknown_ids = [topic("orders", 0), topic("payments", 0)];
+    assert_eq!(entries(12, &unknown_ids), 2);
 }

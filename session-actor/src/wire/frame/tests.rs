@@ -67,6 +67,18 @@ async fn frames_come_out_as_they_went_in() {
 }
 
 #[tokio::test]
+async fn a_frame_may_arrive_in_two_parts_cut_anywhere() {
+    let stream = [frame(b"first"), frame(b"second"), frame(b"third")].concat();
+    for cut in 0..stream.len() {
+        let mut reader = reader((&stream[..cut]).chain(&stream[cut..]));
+        for expected in ["first", "second", "third"] {
+            let body = body(&mut reader).await.expect("a frame");
+            assert_eq!(body, expected.as_bytes(), "cut at {cut}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_small_frame_costs_one_read_and_a_large_one_no_detour() {
     let stream = [frame(&[1; 300]), frame(&vec![2; 10 * READ_AHEAD])].concat();
     let (small, large) = stream.split_at(304);
