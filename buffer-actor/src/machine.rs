@@ -407,6 +407,10 @@ impl<D> BufferMachine<D> {
                 }));
             }
             self.check_partition(id);
+            // until its new leader is offered, no node is: what stands for the old one names it still
+            if let Some(partition) = self.partitions.get_mut(id) {
+                partition.home = None;
+            }
         }
         self.settle(effects);
     }

@@ -6,9 +6,7 @@ use super::partition::Position;
 use super::{BufferMachine, Effects, Pause};
 use crate::error::PartitionError;
 use crate::ids::{Lane, PartitionId, TicketId};
-use crate::model::{
-    Ask, Completed, Effect, Fetched, Flaw, Item, Outcome, PartitionReply, ResetPolicy,
-};
+use crate::model::{Completed, Effect, Fetched, Flaw, Item, Outcome, PartitionReply, ResetPolicy};
 
 /// The error codes that a broker answers to a partition's fetch, as the consumer treats them.
 mod code {
@@ -71,6 +69,8 @@ impl<D> BufferMachine<D> {
                 && partition.ticket == Some(ticket)
             {
                 partition.ticket = None;
+                // another node may lead it by now
+                self.check_partition(id);
             }
         }
         self.free_lane(ticket, live.node, live.lane);
@@ -258,51 +258,5 @@ impl<D> BufferMachine<D> {
             }
         }
         self.notice_data(now, id, effects);
-    }
-
-    /// Memory is short and a partition that could be asked for has nothing buffered: drops the newest data of paused
-    /// partitions, which will be fetched again.
-    pub(super) fn drop_paused_data_for(&mut self, asks: &[Ask]) {
-        let starving = asks.iter().any(|ask| {
-            self.partitions
-                .get(ask.partition)
-                .is_some_and(|partition| !ask.parked && !partition.is_buffered())
-        });
-        if !starving {
-            return;
-        }
-        let fattest = self
-            .partitions
-            .iter()
-            .filter(|(_, partition)| partition.paused && partition.queued_bytes > 0)
-            .max_by_key(|(_, partition)| partition.queued_bytes)
-            .map(|(id, _)| id);
-        let Some(id) = fattest else {
-            return;
-        };
-        let epoch = self.next_epoch();
-        let Some(partition) = self.partitions.get_mut(id) else {
-            return;
-        };
-        let Some(index) = partition
-            .queue
-            .iter()
-            .rposition(|item| matches!(item, Item::Data(_)))
-        else {
-            return;
-        };
-        // nothing may stay behind what is dropped: the position goes back to its beginning
-        let dropped = partition.queue.split_off(index);
-        let Some(Item::Data(completed)) = dropped.front() else {
-            return;
-        };
-        let bytes = u64::from(completed.bytes);
-        partition.position = Position::At(completed.from);
-        partition.blocked = false;
-        partition.queued_bytes -= bytes;
-        self.queued_bytes -= bytes;
-        // what is in flight for it continues what was dropped
-        partition.void_requests(epoch);
-        self.counters.dropped_paused += 1;
     }
 }

@@ -1,12 +1,13 @@
-//! Replies that are larger than what was reserved for them, since a broker sends at least one whole batch (KIP-74). They wait
-//! at their length for the difference, as KIP-72 does, while what is in flight elsewhere goes on.
+//! When memory is short: replies that are larger than what was reserved for them, since a broker sends at least one whole batch
+//! (KIP-74), and data of paused partitions that gives way. Such replies wait at their length for the difference, as KIP-72
+//! does, while what is in flight elsewhere goes on.
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::{BufferMachine, Effects};
-use crate::ids::TicketId;
-use crate::model::Effect;
+use super::{BufferMachine, Effects, Position};
+use crate::ids::{PartitionId, TicketId};
+use crate::model::{Effect, Item};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct MemoryQueue {
@@ -66,12 +67,21 @@ impl<D> BufferMachine<D> {
     /// Lets replies in, in order. The head may overdraw the budget, one at a time, as soon as no records are buffered or
     /// leased. Reservations do not count for that: two nodes that wait for each other's would block for ever.
     pub(super) fn serve_waiting_replies(&mut self, effects: &mut Effects<D>) {
+        // bytes of what was dropped here, which come back in a moment
+        let mut dropped = 0;
         while let Some(head) = self.memory_queue.waiting.front() {
-            let fits = head.more <= self.budget.free();
+            let free = self.budget.free() + dropped;
+            let fits = head.more <= free;
             let drained = self.queued_bytes == 0 && self.leased_bytes == 0;
             let overdraws = !fits && drained && self.memory_queue.overdrawn.is_none();
             if !fits && !overdraws {
-                break;
+                let (ticket, lacking) = (head.ticket, head.more - free);
+                let made = self.make_room_for_reply(ticket, lacking);
+                if made == 0 {
+                    break;
+                }
+                dropped += made;
+                continue;
             }
             let Some(head) = self.memory_queue.waiting.pop_front() else {
                 break;
@@ -86,6 +96,69 @@ impl<D> BufferMachine<D> {
             }
             effects.push(Effect::ReadReply(head.ticket));
         }
+    }
+
+    fn make_room_for_reply(&mut self, ticket: TicketId, lacking: u64) -> u64 {
+        let Some(ticket) = self.tickets.get(&ticket) else {
+            return 0;
+        };
+        let asked = ticket.partitions.iter().map(|&(id, _)| id).collect();
+        self.make_room(asked, lacking)
+    }
+
+    /// Memory is short: if one of `asked` has nothing for the application to read, buffered data of paused partitions gives
+    /// way, which will be fetched again. The newest of the partition that has most goes first. Returns how many bytes that are.
+    ///
+    /// They count as free at once: what is dropped here is the last of it, unless other records share its memory.
+    pub(super) fn make_room(&mut self, asked: Vec<PartitionId>, lacking: u64) -> u64 {
+        let starving = asked.into_iter().any(|id| {
+            let partition = self.partitions.get(id);
+            partition.is_some_and(|partition| !partition.paused && !partition.is_buffered())
+        });
+        let mut made = 0;
+        while starving && made < lacking {
+            let fattest = self
+                .partitions
+                .iter()
+                .filter(|(_, partition)| partition.paused && partition.queued_bytes > 0)
+                .max_by_key(|(_, partition)| partition.queued_bytes)
+                .map(|(id, _)| id);
+            let Some(id) = fattest else {
+                break;
+            };
+            let bytes = self.drop_newest(id);
+            if bytes == 0 {
+                break;
+            }
+            made += bytes;
+        }
+        made
+    }
+
+    fn drop_newest(&mut self, id: PartitionId) -> u64 {
+        let epoch = self.next_epoch();
+        let Some(partition) = self.partitions.get_mut(id) else {
+            return 0;
+        };
+        let is_data = |item: &Item<D>| matches!(item, Item::Data(_));
+        let Some(index) = partition.queue.iter().rposition(is_data) else {
+            return 0;
+        };
+        // nothing may stay behind what is dropped: the position goes back to its beginning
+        let dropped = partition.queue.split_off(index);
+        let Some(Item::Data(completed)) = dropped.front() else {
+            return 0;
+        };
+        let bytes = u64::from(completed.bytes);
+        partition.position = Position::At(completed.from);
+        partition.blocked = false;
+        partition.queued_bytes -= bytes;
+        self.queued_bytes -= bytes;
+        // what is in flight for it continues what was dropped
+        partition.epoch = epoch;
+        partition.ticket = None;
+        self.counters.dropped_paused += 1;
+        bytes
     }
 
     pub(super) fn discard_overdue(&mut self, now: Instant, effects: &mut Effects<D>) {

@@ -65,7 +65,7 @@ pub(super) struct Partition<D> {
     pub(super) still_held: bool,
     /// In the order of partitions that have something to give.
     pub(super) listed: bool,
-    /// The node whose candidates name it.
+    /// The node that leads it, by its newest candidates; `None` between a leader move and the new leader's first offer.
     pub(super) home: Option<NodeId>,
     pub(super) high_watermark: i64,
     pub(super) last_stable_offset: i64,

@@ -4,9 +4,10 @@
 //! step (I8), so the planner is not told of refusals and no wake-up can be lost between two actors.
 
 use super::budget::framing;
+use super::partition::Partition;
 use super::{BufferMachine, Effects, Readiness, Ticket};
 use crate::ids::{Lane, NodeId, PartitionId, TicketId};
-use crate::model::{Ask, Candidates, Effect, Grant};
+use crate::model::{Ask, Candidate, Candidates, Effect, Grant};
 use crate::policy::Treatment;
 
 /// What the machine knows of one node.
@@ -205,13 +206,12 @@ impl<D> BufferMachine<D> {
                     let size = if scarce {
                         None
                     } else {
-                        self.size_request(id, lane, asks.len())
+                        self.size_request(id, lane, &asks)
                     };
                     if let Some(size) = size {
                         self.grant(id, lane, asks, long_poll, size, effects);
                     } else {
                         scarce = true;
-                        self.drop_paused_data_for(&asks);
                         self.wait(id, lane, Wait::Budget);
                     }
                 }
@@ -240,23 +240,32 @@ impl<D> BufferMachine<D> {
             return Verdict::Wait(Wait::Partitions);
         };
         match lane {
-            Lane::Session => self.consider_session(node),
-            Lane::Quick => self.consider_quick(node),
+            Lane::Session => self.consider_session(id, node),
+            Lane::Quick => self.consider_quick(id, node),
         }
+    }
+
+    /// The candidates of a node, but for those that moved on since the planner listed them.
+    fn led_by<'a>(
+        &'a self,
+        id: NodeId,
+        node: &'a Node,
+    ) -> impl Iterator<Item = (&'a Candidate, &'a Partition<D>)> {
+        node.candidates.iter().filter_map(move |candidate| {
+            let partition = self.partitions.get(candidate.partition)?;
+            (partition.home == Some(id)).then_some((candidate, partition))
+        })
     }
 
     /// Lane 1 names *every* partition that its session should hold, since one that is left out is fetched again at the offset
     /// last sent for it (measured on 4.4). So it asks for each at a valid offset, or parks it, or does not ask at all (I5).
-    fn consider_session(&self, node: &Node) -> Verdict {
+    fn consider_session(&self, id: NodeId, node: &Node) -> Verdict {
         let policy = self.config.policy;
         let any_buffered = self.queued_bytes > 0 || self.leased_bytes > 0;
         let quick = node.ticket(Lane::Quick);
         let mut asks = Vec::with_capacity(node.candidates.len());
         let mut real = 0;
-        for candidate in node.candidates.iter() {
-            let Some(partition) = self.partitions.get(candidate.partition) else {
-                continue;
-            };
+        for (candidate, partition) in self.led_by(id, node) {
             if partition.on_trial && policy.uses_quick_lane() {
                 continue;
             }
@@ -281,7 +290,7 @@ impl<D> BufferMachine<D> {
                     ask.parked = true;
                     asks.push(ask);
                 }
-                // in flight at a node that does not lead it any more, as the planner will hear
+                // in flight at a node that led it before; to be asked for here when that request is back
                 Readiness::Held(_) => {}
                 Readiness::Ready(offset) => {
                     match policy.treat(partition.is_buffered(), any_buffered) {
@@ -309,14 +318,11 @@ impl<D> BufferMachine<D> {
     /// Lane 2 asks at once for what became fetchable while lane 1 is busy, once per event, and for partitions on trial after
     /// an error. While lane 1 rests since a hot partition is at its credit, lane 2 asks for the node's other partitions with
     /// the ordinary long poll.
-    fn consider_quick(&self, node: &Node) -> Verdict {
+    fn consider_quick(&self, id: NodeId, node: &Node) -> Verdict {
         let lane_1_rests = node.wait(Lane::Session) == Some(Wait::Credit);
         let lane_1_busy = node.ticket(Lane::Session).is_some();
         let mut asks = Vec::new();
-        for candidate in node.candidates.iter() {
-            let Some(partition) = self.partitions.get(candidate.partition) else {
-                continue;
-            };
+        for (candidate, partition) in self.led_by(id, node) {
             let wanted = if partition.on_trial {
                 partition.eager
             } else {
@@ -351,8 +357,9 @@ impl<D> BufferMachine<D> {
         }
     }
 
-    /// How many bytes the request may ask for, if there is memory.
-    fn size_request(&self, id: NodeId, lane: Lane, partitions: usize) -> Option<u64> {
+    /// How many bytes the request may ask for, if there is memory, or some can be made free.
+    fn size_request(&mut self, id: NodeId, lane: Lane, asks: &[Ask]) -> Option<u64> {
+        let partitions = asks.len();
         let node = self.nodes.get(&id)?;
         let in_use = self.nodes.values().filter(|node| node.is_in_use()).count();
         let wish = self.budget.wish(
@@ -374,9 +381,15 @@ impl<D> BufferMachine<D> {
         if free >= enough {
             return Some(free.min(wish.most));
         }
+        let idle = Lane::ALL.iter().all(|&lane| node.ticket(lane).is_none());
+        let asked = asks.iter().filter(|ask| !ask.parked);
+        let asked = asked.map(|ask| ask.partition).collect();
+        let free = free + self.make_room(asked, enough - free);
+        if free >= enough {
+            return Some(free.min(wish.most));
+        }
         // What the application keeps after its lease never stops the last request of a node.
         let drained = self.queued_bytes == 0 && self.leased_bytes == 0;
-        let idle = Lane::ALL.iter().all(|&lane| node.ticket(lane).is_none());
         (drained && idle).then_some(wish.floor)
     }
 

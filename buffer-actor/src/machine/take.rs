@@ -15,7 +15,8 @@ pub(super) struct Reader {
     parked: Option<Parked>,
     /// Partitions of which the reader has unread data.
     holding: Vec<PartitionId>,
-    /// The reader was told to look again and did not yet: telling it once more changes nothing.
+    /// The reader was told to look again and sent no take since. That take brings it whatever news there are, so it need not
+    /// hear of more.
     told: bool,
     /// When it was last told of news.
     last_news: Option<Instant>,
@@ -184,21 +185,25 @@ impl<D> BufferMachine<D> {
                 }
                 _ => {
                     self.reader.last_news = Some(now);
-                    self.notice_change(effects);
+                    self.tell_reader(effects);
                 }
             }
         }
     }
 
-    /// The reader must look before it gives out another record.
+    /// What the reader holds may have become void: it must look before it gives out another record. Said every time, since it
+    /// may have looked after the last time and not have got to its take.
     pub(super) fn notice_change(&mut self, effects: &mut Effects<D>) {
+        self.tell_reader(effects);
         if self.reader.is_waiting() {
             self.answer_reader(effects);
-        } else if !self.reader.told {
-            self.reader.told = true;
-            self.reader.news_due = None;
-            effects.push(Effect::Changed);
         }
+    }
+
+    fn tell_reader(&mut self, effects: &mut Effects<D>) {
+        self.reader.told = true;
+        self.reader.news_due = None;
+        effects.push(Effect::Changed);
     }
 
     fn answer_reader(&mut self, effects: &mut Effects<D>) {
@@ -216,7 +221,7 @@ impl<D> BufferMachine<D> {
         }
         if self.reader.news_due.take_if(|due| *due <= now).is_some() {
             self.reader.last_news = Some(now);
-            self.notice_change(effects);
+            self.tell_reader(effects);
         }
     }
 }

@@ -174,19 +174,65 @@ fn paused_data_gives_way_when_another_partition_starves() {
         machine.pause([&tp(0)], true, effects).unwrap();
     });
     assert_eq!(grants(effects), []);
-    assert_eq!(world.reserve(Lane::Session), None);
-    assert!(world.machine.counters().dropped_paused >= 1);
-    // its bytes come back when the buffer is gone, and the other is asked for
-    let granted = grant(world.release(u64::from(2 * MIB))).unwrap();
+    // what is dropped makes room at once: its memory is free as soon as it is dropped
+    let granted = world.reserve(Lane::Session).unwrap();
     assert_eq!(offsets(&granted), [(0, false)]);
+    assert_eq!(world.machine.counters().dropped_paused, 1);
+    world.release(u64::from(MIB));
+    world.fail(&granted);
+    // it goes on where what was dropped began
     world.run(|machine, _, effects| machine.pause([&tp(0)], false, effects).unwrap());
-    let mut read = world.take();
-    read.extend(world.take());
-    let spans = spans(&world, &read);
-    assert!(
-        spans.is_empty() || spans == [(0, 0, 10)],
-        "dropped from the tail: {spans:?}"
-    );
+    let items = world.take();
+    assert_eq!(spans(&world, &items), [(0, 0, 10)]);
+    world.release(7 << 20);
+    let again = world.reserve(Lane::Session).unwrap();
+    assert_eq!(offsets(&again), [(10, false), (0, false)]);
+}
+
+#[test]
+fn paused_data_gives_way_to_a_reply_that_waits_for_a_partition_with_nothing_buffered() {
+    let mut world = World::new(small(3 << 20), 2);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.done(&first, vec![data(&first.asks[0], 10, MIB)]);
+    world.run(|machine, _, effects| machine.pause([&tp(0)], true, effects).unwrap());
+    let second = world.reserve(Lane::Session).unwrap();
+    let ticket = second.ticket;
+    let effects = world.run(|machine, now, effects| {
+        machine.need_more(now, ticket, 2_000_000, effects);
+    });
+    assert_eq!(effects, [Effect::ReadReply(ticket)]);
+    assert_eq!(world.machine.counters().dropped_paused, 1);
+    assert_eq!(world.machine.counters().overdrawn_replies, 0);
+
+    // with something of its own to read, it waits for that
+    let mut world = World::new(small(3 << 20), 2);
+    let first = world.reserve(Lane::Session).unwrap();
+    let replies = vec![data(&first.asks[0], 10, MIB), data(&first.asks[1], 1, 100)];
+    world.done(&first, replies);
+    world.run(|machine, _, effects| machine.pause([&tp(0)], true, effects).unwrap());
+    let ticket = world.reserve(Lane::Session).unwrap().ticket;
+    let effects = world.run(|machine, now, effects| {
+        machine.need_more(now, ticket, 2 << 20, effects);
+    });
+    assert_eq!(effects, []);
+    assert_eq!(world.machine.counters().dropped_paused, 0);
+}
+
+#[test]
+fn data_that_gives_way_leaves_an_error_pause_as_it_is() {
+    let mut world = World::new(small(8 << 20), 2);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.done(&first, vec![data(&first.asks[0], 10, MIB)]);
+    let second = world.reserve(Lane::Session).unwrap();
+    world.done(&second, vec![error(&second.asks[0], 75)]);
+    let pause_ends = world.machine.poll_timeout().unwrap();
+    world.run(|machine, _, effects| machine.pause([&tp(0)], true, effects).unwrap());
+    world.machine.charge(7 << 20);
+    assert!(world.reserve(Lane::Session).is_some());
+    assert_eq!(world.machine.counters().dropped_paused, 1);
+    world.run(|machine, _, effects| machine.pause([&tp(0)], false, effects).unwrap());
+    assert_eq!(world.machine.reason(world.ids[0]), Some(Reason::Backoff));
+    assert_eq!(world.machine.poll_timeout(), Some(pause_ends));
 }
 
 #[test]

@@ -59,6 +59,42 @@ fn b010_reassigned_eagerly_its_reply_is_void_reassigned_cooperatively_it_counts(
 }
 
 #[test]
+fn after_a_leader_move_what_stands_for_the_old_node_asks_for_the_partition_no_more() {
+    let mut world = World::new(config(), 2);
+    let first = world.reserve(Lane::Session).unwrap();
+    assert_eq!(world.reserve(Lane::Quick), None);
+    // lane 2's offer names the partition still: the planner's next word about it is under way
+    let moved = world.ids[0];
+    let effects = world.run(|machine, _, effects| machine.leaders_changed([moved], effects));
+    assert_eq!(grants(effects), [], "the old leader is not asked again");
+    let candidates = [Candidate {
+        partition: moved,
+        leader_epoch: 6,
+    }];
+    let effects = world.run(|machine, _, effects| {
+        machine.reserve(NodeId(2), Lane::Session, 2, candidates.into(), effects);
+    });
+    assert_eq!(offsets(&grant(effects).unwrap()), [(0, false)]);
+    // and when the old node's request is back, its next one does without it
+    world.done(&first, Vec::new());
+    let next = world.reserve(Lane::Session).unwrap();
+    assert_eq!(next.asks.len(), 1);
+}
+
+#[test]
+fn i8_custody_that_is_freed_is_offered_to_the_node_that_leads_the_partition_now() {
+    // a planner that grants for an old list is caught by its plan, and gives the ticket back
+    let mut world = World::new(config(), 1);
+    let first = world.reserve(Lane::Session).unwrap();
+    let candidates = world.candidates();
+    let effects = world.run(|machine, _, effects| {
+        machine.reserve(NodeId(2), Lane::Session, 2, candidates, effects);
+    });
+    assert_eq!(grants(effects), [], "held by the first node's request");
+    assert_eq!(grants(world.fail(&first)).len(), 1);
+}
+
+#[test]
 fn f026_b182_a_seek_voids_what_is_in_flight_even_back_to_the_same_offset() {
     let mut world = World::new(config(), 1);
     world.reserve(Lane::Quick);
