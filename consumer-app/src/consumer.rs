@@ -13,6 +13,7 @@ use crate::builder::ConsumerBuilder;
 use crate::config::ConsumerConfig;
 use crate::error::{Error, Result};
 use crate::facade::{Close, Ports};
+use crate::metadata::AskPartitions;
 use crate::metrics::Metrics;
 use crate::reader::Reader;
 use crate::records::Records;
@@ -211,6 +212,32 @@ impl ConsumerHandle {
     pub fn assignment(&self) -> Vec<TopicPartition> {
         let states = self.ports.shared.all();
         states.iter().map(|state| state.name().clone()).collect()
+    }
+
+    /// The partitions of a topic, whether assigned or not. A topic that does not exist is asked for a few times, since it may
+    /// just have been created; with `allow.auto.create.topics` the brokers may create it.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTopic`] with what the brokers say, within `default.api.timeout.ms`; [`Error::Unreachable`].
+    pub fn partitions_for(
+        &self,
+        topic: &str,
+    ) -> impl Future<Output = Result<Vec<TopicPartition>>> + Send + 'static {
+        let status = self.ports.status.clone();
+        let topic: Arc<str> = topic.into();
+        let asked = self.ports.metadata.send(AskPartitions(Arc::clone(&topic)));
+        async move {
+            match asked.await.map_err(|_| status.gone())? {
+                Ok(count) => Ok((0..count)
+                    .filter_map(|index| i32::try_from(index).ok())
+                    .map(|index| TopicPartition::new(Arc::clone(&topic), index))
+                    .collect()),
+                Err(error) => Err(match status.take_unreachable() {
+                    Some(source) => Error::Unreachable { source },
+                    None => Error::UnknownTopic { topic, error },
+                }),
+            }
+        }
     }
 
     /// The next offset that the application will be given of a partition; `None` if it is not assigned or its position is still

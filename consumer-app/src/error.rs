@@ -1,9 +1,11 @@
 //! What a call of the consumer can fail with.
 
+use std::sync::Arc;
+
 use buffer_actor::PartitionError;
 use buffer_actor::messages::NoPosition;
 use record_batch::{BatchError, TopicPartition};
-use session_actor::wire::WireError;
+use session_actor::wire::{ErrorCode, WireError};
 
 use crate::config::ConfigErrors;
 
@@ -46,6 +48,14 @@ pub enum Error {
         /// What was asked for.
         offset: i64,
     },
+    /// The brokers do not show the topic.
+    #[error("topic {topic}: {error}; create it, or check its name and the rights of this client")]
+    UnknownTopic {
+        /// Which topic.
+        topic: Arc<str>,
+        /// What the brokers say.
+        error: ErrorCode,
+    },
     /// A topic without a name.
     #[error("a topic needs a name")]
     BlankTopic,
@@ -74,6 +84,7 @@ impl Error {
                     | PartitionError::OffsetOutOfRange { .. }
                     | PartitionError::InvalidTopic { .. }
             ),
+            Self::UnknownTopic { error, .. } => error.is_retriable(),
             Self::NoPosition(error) => matches!(error, NoPosition::TimedOut(_)),
             Self::Config(_)
             | Self::CorruptBatch { .. }

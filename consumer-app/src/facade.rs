@@ -41,6 +41,7 @@ pub(crate) struct Ports {
     pub(crate) facade: Addr<FacadeActor>,
     pub(crate) buffer: Addr<BufferActor>,
     pub(crate) fetch: Addr<FetchActor>,
+    pub(crate) metadata: Addr<MetadataActor>,
     pub(crate) shared: SharedState,
     pub(crate) status: Status,
     pub(crate) memory: Memory,
@@ -156,7 +157,7 @@ pub(crate) fn start(
     let facade = FacadeActor {
         buffer: buffer.clone(),
         fetch: fetch.clone(),
-        metadata,
+        metadata: metadata.clone(),
         ended: Some(ended),
     }
     .start();
@@ -164,6 +165,7 @@ pub(crate) fn start(
         facade,
         buffer,
         fetch,
+        metadata,
         shared,
         status,
         memory,

@@ -4,12 +4,6 @@
 //! own ([`ConsumerBuilder::build`]), in an arbiter of the service ([`ConsumerBuilder::spawn_in`]) or in a `LocalSet`
 //! ([`ConsumerBuilder::spawn_local`]).
 
-#[cfg(feature = "cli")]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the binary that uses it is still to come")
-)]
-mod cli;
 pub mod config;
 
 mod builder;
@@ -33,7 +27,7 @@ pub use record_batch::{
     BatchError, Headers, OwnedRecord, RecordHeader, TimestampType, TopicPartition,
 };
 pub use records::{PartitionRecords, Record, Records, RecordsIter};
-pub use session_actor::wire::{WireError, connect};
+pub use session_actor::wire::{ErrorCode, WireError, connect};
 
 #[doc(hidden)]
 pub use buffer_actor::Policy;

@@ -11,5 +11,5 @@ mod refresh;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use actor::{MetadataActor, Neighbours, Options};
+pub(crate) use actor::{AskPartitions, MetadataActor, Neighbours, Options};
 pub(crate) use machine::MetadataConfig;

@@ -67,7 +67,7 @@ struct Awaited {
 }
 
 enum Held {
-    Part(Part),
+    Part(Box<Part>),
     Error(PartitionError),
 }
 
@@ -217,7 +217,8 @@ impl Reader {
         for item in items.into_iter().rev() {
             self.parts.push_front(match item {
                 LeasedItem::Data { state, completed } => {
-                    Held::Part(Part::new(state, completed, self.options.isolation_level))
+                    let part = Part::new(state, completed, self.options.isolation_level);
+                    Held::Part(Box::new(part))
                 }
                 LeasedItem::Error(error) => Held::Error(error),
             });

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix::fut::{ActorFutureExt, wrap_future};
-use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient, SpawnHandle};
+use actix::{
+    Actor, ActorContext, AsyncContext, Context, Handler, Recipient, ResponseFuture, SpawnHandle,
+};
 use buffer_actor::messages::{
     AssignmentChanged, LookUp, MetadataStale, PositionsFound, ReportError, WakeReader,
 };
@@ -14,7 +16,8 @@ use session_actor::messages::{NodeReached, RefreshMetadata};
 use session_actor::wire::connect::Connect;
 use session_actor::wire::control::{ControlClient, MAX_RESPONSE_BYTES};
 use session_actor::wire::fetch::IsolationLevel;
-use session_actor::wire::{Address, Peer, WireError};
+use session_actor::wire::{Address, ErrorCode, Peer, WireError};
+use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
 
 use super::codec;
@@ -60,6 +63,8 @@ pub(crate) struct MetadataActor {
     status: Status,
     /// Control connections that work.
     clients: HashMap<Address, ControlClient>,
+    /// Who wants to know the partitions of a topic.
+    askers: HashMap<Arc<str>, Vec<oneshot::Sender<Result<usize, ErrorCode>>>>,
     effects: Vec<Effect>,
     timer: Option<(Instant, SpawnHandle)>,
     /// The last failure that was logged: the same one is not said again.
@@ -79,6 +84,7 @@ impl MetadataActor {
             neighbours,
             status,
             clients: HashMap::new(),
+            askers: HashMap::new(),
             effects: Vec::new(),
             timer: None,
             said: None,
@@ -129,6 +135,12 @@ impl MetadataActor {
             Effect::Unreachable(error) => {
                 self.status.set_unreachable(error);
                 self.neighbours.wake_reader.do_send(WakeReader);
+            }
+            Effect::Partitions(topic, count) => {
+                for asker in self.askers.remove(&topic).into_iter().flatten() {
+                    // whoever stopped waiting does not mind
+                    let _ = asker.send(count);
+                }
             }
             Effect::Missing(topic, error) => {
                 warn!(topic = %topic, %error, "metadata does not show the topic or its leader; it is asked for again");
@@ -313,6 +325,28 @@ impl Handler<NodeReached> for MetadataActor {
 
     fn handle(&mut self, message: NodeReached, ctx: &mut Context<Self>) {
         self.run(ctx, |machine, _, _| machine.node_reached(message.failure));
+    }
+}
+
+/// Handle -> Metadata, *ask*: how many partitions a topic has.
+#[derive(Debug, actix::Message)]
+#[rtype(result = "Result<usize, ErrorCode>")]
+pub(crate) struct AskPartitions(pub(crate) Arc<str>);
+
+impl Handler<AskPartitions> for MetadataActor {
+    type Result = ResponseFuture<Result<usize, ErrorCode>>;
+
+    fn handle(&mut self, message: AskPartitions, ctx: &mut Context<Self>) -> Self::Result {
+        let (asker, answer) = oneshot::channel();
+        self.askers
+            .entry(Arc::clone(&message.0))
+            .or_default()
+            .push(asker);
+        self.run(ctx, |machine, now, effects| {
+            machine.ask_partitions(now, message.0, effects);
+        });
+        // the machine answers each question by its deadline
+        Box::pin(async move { answer.await.unwrap_or(Err(ErrorCode::REQUEST_TIMED_OUT)) })
     }
 }
 

@@ -80,8 +80,20 @@ pub(super) enum Effect {
     Report(TopicPartition, PartitionError),
     /// To the application: no broker was reachable for `default.api.timeout.ms`, or what answers is no broker.
     Unreachable(WireError),
+    /// To whoever asked: how many partitions a topic has, or why that is not known.
+    Partitions(Arc<str>, Result<usize, ErrorCode>),
     /// For the log.
     Missing(Arc<str>, ErrorCode),
+}
+
+/// Somebody wants to know a topic's partitions.
+#[derive(Debug, Clone, Copy)]
+struct Question {
+    /// No longer than until then.
+    until: Instant,
+    /// No longer than until then once the brokers said that there is no such topic.
+    unknown_until: Option<Instant>,
+    error: ErrorCode,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -95,6 +107,8 @@ pub(super) struct MetadataMachine {
     config: MetadataConfig,
     snapshot: Arc<ClusterSnapshot>,
     assigned: BTreeMap<PartitionId, TopicPartition>,
+    /// Topics that somebody asked about, and until when.
+    questions: BTreeMap<Arc<str>, Question>,
     /// Topics and partitions that metadata does not show.
     troubles: BTreeMap<TopicPartition, Trouble>,
     refresh: Refresh,
@@ -113,6 +127,7 @@ impl MetadataMachine {
             config,
             snapshot: Arc::default(),
             assigned: BTreeMap::new(),
+            questions: BTreeMap::new(),
             troubles: BTreeMap::new(),
             refreshed: None,
             silent_since: None,
@@ -151,6 +166,47 @@ impl MetadataMachine {
     pub(super) fn stale(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         self.refresh.want();
         self.act(now, effects);
+    }
+
+    /// Somebody wants to know how many partitions a topic has.
+    pub(super) fn ask_partitions(
+        &mut self,
+        now: Instant,
+        topic: Arc<str>,
+        effects: &mut Vec<Effect>,
+    ) {
+        if let Some(known) = self.snapshot.topics.get(&topic) {
+            effects.push(Effect::Partitions(topic, Ok(known.partitions.len())));
+            return;
+        }
+        let until = now + self.config.api_timeout;
+        let question = Question {
+            until,
+            unknown_until: None,
+            error: ErrorCode::LEADER_NOT_AVAILABLE,
+        };
+        self.questions.entry(topic).or_insert(question).until = until;
+        self.refresh.want();
+        self.act(now, effects);
+    }
+
+    /// Answers questions that can be answered, and those that waited long enough.
+    fn answer_questions(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        let topics = &self.snapshot.topics;
+        self.questions.retain(|topic, question| {
+            if let Some(known) = topics.get(topic) {
+                effects.push(Effect::Partitions(
+                    Arc::clone(topic),
+                    Ok(known.partitions.len()),
+                ));
+                return false;
+            }
+            let waits = now < question.until && question.unknown_until.is_none_or(|at| now < at);
+            if !waits {
+                effects.push(Effect::Partitions(Arc::clone(topic), Err(question.error)));
+            }
+            waits
+        });
     }
 
     /// Positions are wanted.
@@ -233,7 +289,19 @@ impl MetadataMachine {
             self.snapshot = Arc::new(next);
             effects.push(Effect::Publish(Arc::clone(&self.snapshot)));
         }
-        self.note_troubles(now, &errors, effects)
+        let report_after = self.report_after();
+        for (topic, question) in &mut self.questions {
+            if let Some(&error) = errors.get(topic) {
+                question.error = error;
+                question.unknown_until.get_or_insert(now + report_after);
+            }
+        }
+        self.answer_questions(now, effects);
+        self.note_troubles(now, &errors, effects) && self.questions.is_empty()
+    }
+
+    fn report_after(&self) -> Duration {
+        REPORT_AFTER.min(self.config.api_timeout / 2)
     }
 
     fn note_troubles(
@@ -243,7 +311,7 @@ impl MetadataMachine {
         effects: &mut Vec<Effect>,
     ) -> bool {
         let mut complete = true;
-        let report_after = REPORT_AFTER.min(self.config.api_timeout / 2);
+        let report_after = self.report_after();
         for name in self.assigned.values() {
             let error = match errors.get(name.topic()) {
                 Some(&error) => Some(error),
@@ -364,6 +432,7 @@ impl MetadataMachine {
             self.refreshed = Some(now);
             self.refresh.want();
         }
+        self.answer_questions(now, effects);
         for (name, trouble) in &mut self.troubles {
             if trouble.next_report <= now {
                 trouble.next_report = now + REPORT_AFTER;
@@ -419,6 +488,7 @@ impl MetadataMachine {
             .map(TopicPartition::topic)
             .chain(self.lookups.names().map(|lookup| lookup.name.topic()))
             .map(Arc::from)
+            .chain(self.questions.keys().cloned())
             .collect();
         topics.sort_unstable();
         topics.dedup();

@@ -1,4 +1,0 @@
-//! The command line.
-
-mod output;
-mod start_from;
