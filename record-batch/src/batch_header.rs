@@ -235,6 +235,9 @@ impl BatchHeader {
 
     /// Whether all that it holds lies below `position` and was consumed already, so that it need not be decoded. A batch
     /// with a negative `lastOffsetDelta` is so only if its base offset is: its records must not go missing silently.
+    ///
+    /// As unverified as the rest of the header. A broker sends such a batch only to somebody who moved on meanwhile; to
+    /// decode it all the same and begin at [`DecodedBatch::cursor_at`](crate::DecodedBatch::cursor_at) costs little.
     pub fn is_before(&self, position: i64) -> bool {
         self.last_offset().max(self.base_offset) < position
     }
