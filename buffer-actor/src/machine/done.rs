@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::partition::Position;
-use super::{BufferMachine, Effects, Pause};
+use super::partition::{Partition, Position};
+use super::{BufferMachine, Effects, Pause, Ticket};
 use crate::error::PartitionError;
 use crate::ids::{Lane, PartitionId, TicketId};
 use crate::model::{Completed, Effect, Fetched, Flaw, Item, Outcome, PartitionReply, ResetPolicy};
@@ -52,17 +52,15 @@ impl<D> BufferMachine<D> {
                     self.partition_reply(now, ticket, &live, reply, effects);
                 }
             }
-            Outcome::Failed if live.lane == Lane::Quick => {
-                // lane 1 takes them: a second connection that does not work must not keep them from being fetched
-                for &(id, epoch) in &live.partitions {
-                    if let Some(partition) = self.partitions.get_mut(id)
-                        && partition.epoch == epoch
-                    {
-                        partition.on_trial = false;
-                    }
-                }
+            // what made lane 2 ask at once has not been served
+            Outcome::Abandoned | Outcome::Discarded => {
+                self.of_ticket(&live, |partition| partition.eager = true);
             }
-            Outcome::Failed | Outcome::Discarded | Outcome::Abandoned => {}
+            // lane 1 takes them: a second connection that does not work must not keep them from being fetched
+            Outcome::Failed if live.lane == Lane::Quick => {
+                self.of_ticket(&live, |partition| partition.on_trial = false);
+            }
+            Outcome::Failed => {}
         }
         for &(id, _) in &live.partitions {
             if let Some(partition) = self.partitions.get_mut(id)
@@ -77,11 +75,22 @@ impl<D> BufferMachine<D> {
         self.settle(effects);
     }
 
+    /// The partitions of which a ticket has custody still.
+    fn of_ticket(&mut self, live: &Ticket, change: impl Fn(&mut Partition<D>)) {
+        for &(id, epoch) in &live.partitions {
+            if let Some(partition) = self.partitions.get_mut(id)
+                && partition.epoch == epoch
+            {
+                change(partition);
+            }
+        }
+    }
+
     fn partition_reply(
         &mut self,
         now: Instant,
         ticket: TicketId,
-        live: &super::Ticket,
+        live: &Ticket,
         reply: PartitionReply<D>,
         effects: &mut Effects<D>,
     ) {
@@ -125,7 +134,7 @@ impl<D> BufferMachine<D> {
         now: Instant,
         id: PartitionId,
         offset: i64,
-        live: &super::Ticket,
+        live: &Ticket,
         fetched: Fetched<D>,
         effects: &mut Effects<D>,
     ) {

@@ -1,6 +1,7 @@
 //! The invariants that concern the buffer, as predicates. Checked after each event in debug builds, and in every state that
 //! the explorer visits.
 
+use super::partition::Partition;
 use super::{BufferMachine, Position, Readiness};
 use crate::ids::{Lane, PartitionId, TicketId};
 use crate::machine::reserve::Wait;
@@ -77,32 +78,35 @@ impl<D> BufferMachine<D> {
             match partition.readiness(self.credit()) {
                 Readiness::Held(_) => Reason::InFlight,
                 Readiness::AtCredit => Reason::Credit,
-                Readiness::Excluded | Readiness::Ready(_) => self.reason_of_node(id),
+                Readiness::Excluded | Readiness::Ready(_) => self.reason_of_node(id, partition),
             }
         })
     }
 
-    fn reason_of_node(&self, id: PartitionId) -> Reason {
-        let Some(node) = self
-            .partitions
-            .get(id)
-            .and_then(|partition| partition.home)
-            .and_then(|home| self.nodes.get(&home))
-        else {
+    /// Of a partition that could be asked for, as far as it goes.
+    fn reason_of_node(&self, id: PartitionId, partition: &Partition<D>) -> Reason {
+        let node = partition.home.and_then(|home| self.nodes.get(&home));
+        let Some(node) = node.filter(|node| node.leads(id)) else {
             return Reason::NoNode;
         };
-        if !node
-            .candidates()
-            .iter()
-            .any(|candidate| candidate.partition == id)
-        {
-            return Reason::NoNode;
-        }
-        match (node.wait(Lane::Session), node.ticket(Lane::Session)) {
-            (Some(Wait::Budget), _) => Reason::Budget,
-            (Some(Wait::Credit), _) => Reason::Credit,
-            (Some(Wait::Custody), _) | (_, Some(_)) => Reason::NextRequest,
-            (Some(Wait::Partitions) | None, None) => Reason::NoNode,
+        let [session, quick] = Lane::ALL.map(|lane| (node.wait(lane), node.ticket(lane)));
+        // on trial after an error, it waits for lane 2 alone
+        let others = if partition.on_trial && self.config.policy.uses_quick_lane() {
+            None
+        } else {
+            match session {
+                (Some(Wait::Budget), _) => return Reason::Budget,
+                (Some(Wait::Credit), _) => Some(Reason::Credit),
+                (Some(Wait::Custody), _) | (_, Some(_)) => Some(Reason::NextRequest),
+                (Some(Wait::Partitions) | None, None) => None,
+            }
+        };
+        match quick {
+            (Some(Wait::Budget), _) if partition.eager || others == Some(Reason::Credit) => {
+                Reason::Budget
+            }
+            (_, Some(_)) => others.unwrap_or(Reason::NextRequest),
+            _ => others.unwrap_or(Reason::NoNode),
         }
     }
 

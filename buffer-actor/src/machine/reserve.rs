@@ -77,8 +77,10 @@ impl Node {
         book.standing.as_ref().map(|standing| standing.wait)
     }
 
-    pub(super) fn candidates(&self) -> &Candidates {
-        &self.candidates
+    pub(super) fn leads(&self, id: PartitionId) -> bool {
+        self.candidates
+            .iter()
+            .any(|candidate| candidate.partition == id)
     }
 
     fn is_in_use(&self) -> bool {

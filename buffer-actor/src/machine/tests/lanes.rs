@@ -105,6 +105,93 @@ fn what_becomes_fetchable_during_a_long_poll_goes_out_on_lane_2_once() {
     assert_eq!(second.asks.len(), 2);
 }
 
+/// Lane 1 is in a long poll, and partition 0 was sought: lane 2's grant.
+fn sought(world: &mut World) -> Grant {
+    world.reserve(Lane::Session).unwrap();
+    assert_eq!(world.reserve(Lane::Quick), None);
+    let effects = world.run(|machine, now, effects| {
+        machine.seek(now, &tp(0), 50, effects).unwrap();
+    });
+    grant(effects).unwrap()
+}
+
+#[test]
+fn an_event_is_not_used_up_by_a_grant_that_is_given_back_or_whose_reply_is_thrown_away() {
+    for (outcome, asked_again) in [
+        (Outcome::Abandoned, true),
+        (Outcome::Discarded, true),
+        // a second connection that does not work must not be tried on and on: lane 1 takes the partition
+        (Outcome::Failed, false),
+    ] {
+        let mut world = World::new(config(), 1);
+        let quick = sought(&mut world);
+        world.run(|machine, now, effects| {
+            machine.done(now, quick.ticket, outcome.clone(), 0, effects);
+        });
+        assert_eq!(
+            world.reserve(Lane::Quick).is_some(),
+            asked_again,
+            "{outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn i8_a_partition_on_trial_is_asked_for_again_however_its_request_ends() {
+    for (outcome, lane) in [
+        (Outcome::Abandoned, Lane::Quick),
+        (Outcome::Discarded, Lane::Quick),
+        (Outcome::Failed, Lane::Session),
+    ] {
+        let mut world = World::new(config(), 1);
+        let first = world.reserve(Lane::Session).unwrap();
+        world.done(&first, vec![error(&first.asks[0], 6)]);
+        world.wait_for_deadline(Duration::from_secs(1));
+        assert_eq!(world.reserve(Lane::Session), None);
+        let trial = world.reserve(Lane::Quick).unwrap();
+        let effects = world.run(|machine, now, effects| {
+            machine.done(now, trial.ticket, outcome.clone(), 0, effects);
+        });
+        let again = grant(effects).or(world.reserve(Lane::Quick));
+        assert_eq!(again.map(|grant| grant.lane), Some(lane), "{outcome:?}");
+    }
+}
+
+#[test]
+fn the_reason_is_that_of_the_lane_that_the_partition_waits_for() {
+    // partition 0 was resumed while lane 1 is out: lane 2 would take it, if there were memory
+    let mut world = World::new(
+        BufferConfig {
+            buffer_memory: 3 << 20,
+            ..config()
+        },
+        2,
+    );
+    world.run(|machine, _, effects| machine.pause([&tp(0)], true, effects).unwrap());
+    let first = world.reserve(Lane::Session).unwrap();
+    world.reserve(Lane::Quick);
+    world.machine.charge(3 << 20);
+    world.run(|machine, _, effects| machine.pause([&tp(0)], false, effects).unwrap());
+    assert_eq!(world.machine.reason(world.ids[0]), Some(Reason::Budget));
+    world.run(|machine, _, effects| machine.withdraw(NODE, Lane::Quick, effects));
+    assert_eq!(
+        world.machine.reason(world.ids[0]),
+        Some(Reason::NextRequest)
+    );
+
+    // partition 0 is on trial, so it waits for lane 2 alone
+    world.release(3 << 20);
+    world.done(&first, Vec::new());
+    let second = world.reserve(Lane::Session).unwrap();
+    let replies = vec![error(&second.asks[0], 6), data(&second.asks[1], 1, 100)];
+    world.done(&second, replies);
+    world.wait_for_deadline(Duration::from_secs(1));
+    assert_eq!(world.machine.reason(world.ids[0]), Some(Reason::NoNode));
+    world.machine.charge(3 << 20);
+    assert_eq!(world.reserve(Lane::Quick), None);
+    assert_eq!(world.machine.reason(world.ids[0]), Some(Reason::Budget));
+}
+
 #[test]
 fn what_gave_data_on_lane_2_is_asked_for_again_there() {
     let mut world = World::new(config(), 1);

@@ -1,0 +1,156 @@
+//! What must hold (design, invariants I1 to I9): in every state, and when nothing is left that happens by itself.
+
+use buffer_actor::Lane;
+use buffer_actor::machine::Reason;
+
+use crate::broker::PARTITIONS;
+use crate::events::Event;
+use crate::lane::{lane_index, lane_of};
+use crate::world::{Place, World, node_of};
+
+impl World {
+    /// Holds in every state.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if let Some(text) = &self.violation {
+            return Err(text.clone());
+        }
+        if let Err(violation) = self.buffer.get().check_invariants() {
+            return Err(violation.to_string());
+        }
+        self.check_custody()
+    }
+
+    /// I1 as the network sees it: no two requests under way ask for a partition under one epoch.
+    fn check_custody(&self) -> Result<(), String> {
+        let lanes = || self.lanes.iter().flatten().map(|actor| actor.get());
+        for p in 0..PARTITIONS {
+            for (index, one) in lanes().enumerate() {
+                let Some(ask) = one.ask(p) else { continue };
+                let twice = lanes()
+                    .skip(index + 1)
+                    .filter_map(|other| other.ask(p))
+                    .any(|other| other.partition == ask.partition && other.epoch == ask.epoch);
+                if twice {
+                    return Err(format!(
+                        "I1: two requests ask for partition {p} under {:?}",
+                        ask.epoch
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Only the application, the clock and the ends of long polls are left to happen.
+    pub(crate) fn is_quiescent(&self) -> bool {
+        let mut steps = Vec::new();
+        self.steps(&mut steps);
+        steps
+            .iter()
+            .all(|step| matches!(step, Event::GoOn | Event::Found))
+            && !self.refresh_wanted
+            && self.leaders_are_told()
+    }
+
+    /// Holds when nothing more happens by itself.
+    pub(crate) fn check_at_rest(&self) -> Result<(), String> {
+        self.check_tickets()?;
+        for p in 0..PARTITIONS {
+            self.check_liveness(p)?;
+        }
+        Ok(())
+    }
+
+    /// I4: every ticket is in the hands of a lane that works on it.
+    fn check_tickets(&self) -> Result<(), String> {
+        for live in &self.tickets {
+            let actor = self.lane_at(lane_index(node_of(live.node), live.lane));
+            let work = actor.and_then(|actor| actor.work.as_ref());
+            let worked_on = match live.place {
+                Place::Session => work.is_some_and(|work| work.ticket == Some(live.id)),
+                // kept for the end of a touch
+                Place::Planner => work.is_some_and(|work| work.ticket.is_none()),
+                Place::ToPlanner | Place::ToBuffer => false,
+            };
+            if !worked_on {
+                return Err(format!(
+                    "I4: {:?} is live, and nobody works on it ({:?})",
+                    live.id, live.place
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// I8: a partition is in flight, or the reason that is given is true.
+    fn check_liveness(&self, p: usize) -> Result<(), String> {
+        let Some(entry) = self.table.entries[p] else {
+            return Ok(());
+        };
+        let Some(reason) = self.buffer.get().reason(entry.id) else {
+            return Err(format!("I8: partition {p} is assigned and has no reason"));
+        };
+        let node = self.logs.leaders[p];
+        let [session, quick] = Lane::ALL.map(|lane| self.lane_at(lane_index(node, lane)));
+        let busy = |lane: Option<&crate::lane::LaneActor>| lane.is_some_and(|lane| lane.is_busy());
+        let rests = |lane: Option<&crate::lane::LaneActor>| lane.is_some_and(|lane| lane.rests());
+        let true_reason = match reason {
+            Reason::InFlight => self.lanes.iter().flatten().any(|actor| {
+                let ask = actor.get().ask(p);
+                ask.is_some_and(|ask| ask.partition == entry.id)
+            }),
+            Reason::Paused => entry.paused,
+            Reason::NoPosition => self.lookups.iter().any(|&(id, _)| id == entry.id),
+            Reason::Backoff => self.troubled[p] && self.buffer.get().poll_timeout().is_some(),
+            Reason::Credit => {
+                let other_is = (0..PARTITIONS)
+                    .any(|other| self.logs.leaders[other] == node && self.is_at_credit(other));
+                self.is_at_credit(p) || (other_is && (busy(quick) || rests(quick)))
+            }
+            Reason::Budget => self.buffer.get().memory_used() > 0,
+            Reason::NextRequest => busy(session) || busy(quick),
+            Reason::NoNode => rests(session),
+            // no batch is bad here
+            _ => false,
+        };
+        if !true_reason {
+            return Err(format!(
+                "I8: partition {p} is not in flight, and {reason:?} is not why{}",
+                self.describe()
+            ));
+        }
+        let hurried = self.owed[p] && reason == Reason::NextRequest;
+        if hurried && !busy(quick) && !rests(quick) && !rests(session) {
+            return Err(format!(
+                "I8: partition {p} became fetchable and waits for lane 1, with lane 2 idle{}",
+                self.describe()
+            ));
+        }
+        Ok(())
+    }
+
+    /// What is buffered and not leased is at the limit of read-ahead.
+    fn is_at_credit(&self, p: usize) -> bool {
+        let buffered = self.alive[p].saturating_sub(self.reader.bytes_of(p));
+        buffered >= 2 * u64::from(self.frame.scenario.partition_max)
+    }
+
+    /// Every record of the assigned partitions that are not paused was given to the application.
+    pub(crate) fn all_is_given(&self) -> bool {
+        (0..PARTITIONS).all(|p| {
+            self.table.entries[p]
+                .is_none_or(|entry| entry.paused || entry.given == Some(self.logs.end(p)))
+        })
+    }
+
+    pub(crate) fn lanes_in_use(&self) -> String {
+        let names: Vec<String> = (0..4)
+            .filter(|&index| self.lanes[index].is_some())
+            .map(|index| {
+                let (node, lane) = lane_of(index);
+                format!("{node}/{lane}")
+            })
+            .collect();
+        names.join(", ")
+    }
+}

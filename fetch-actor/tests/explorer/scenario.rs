@@ -1,0 +1,163 @@
+//! The bounds of a search.
+
+use crate::broker::PARTITIONS;
+use crate::events::Allowance as A;
+use crate::events::Allowances;
+
+/// A small cluster, a consumer of it, and how much may happen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    /// Batches in the logs at the beginning.
+    pub(crate) batches: [i64; PARTITIONS],
+    /// Bytes of even and of odd batches.
+    pub(crate) sizes: [[u32; 2]; PARTITIONS],
+    pub(crate) leaders: [usize; PARTITIONS],
+    /// `buffer.memory`.
+    pub(crate) memory: u64,
+    /// `max.partition.fetch.bytes`.
+    pub(crate) partition_max: u32,
+    /// `max.poll.records`.
+    pub(crate) poll_records: u32,
+    /// The application keeps records beyond their lease, for as long as it likes.
+    pub(crate) keeps: bool,
+    /// A body may come later than its length.
+    pub(crate) splits_bodies: bool,
+    pub(crate) allowances: Allowances,
+    /// States to stop at; `None`: all.
+    pub(crate) limit: Option<usize>,
+}
+
+/// About a megabyte: what a batch has, and what a partition is asked for at most.
+const BATCH: u32 = 1_000_000;
+const PARTITION_MAX: u32 = 1 << 20;
+
+const PLAIN: Scenario = Scenario {
+    name: "plain",
+    batches: [2, 1],
+    sizes: [[BATCH; 2]; PARTITIONS],
+    leaders: [0, 0],
+    memory: 64 << 20,
+    partition_max: PARTITION_MAX,
+    poll_records: 1,
+    keeps: false,
+    splits_bodies: false,
+    allowances: Allowances::of([]),
+    limit: None,
+};
+
+/// Everything that is searched.
+pub(crate) const ALL: [Scenario; 11] = [
+    Scenario {
+        name: "seek and pause",
+        allowances: Allowances::of([(A::Poll, 2), (A::Seek, 1), (A::Pause, 1), (A::Resume, 1)]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "polls given up",
+        batches: [1, 1],
+        allowances: Allowances::of([(A::Poll, 3), (A::Cancel, 1), (A::Seek, 1), (A::Pause, 1)]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "rebalance",
+        leaders: [0, 1],
+        batches: [1, 1],
+        allowances: Allowances::of([(A::Poll, 2), (A::Revoke, 1), (A::Assign, 1)]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "leaders",
+        batches: [1, 1],
+        allowances: Allowances::of([
+            (A::Poll, 1),
+            (A::Move, 2),
+            (A::Snapshot, 3),
+            (A::Elect, 1),
+            (A::Fire, 1),
+        ]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "connections",
+        batches: [1, 1],
+        allowances: Allowances::of([
+            (A::Poll, 1),
+            (A::Lose, 2),
+            (A::Fire, 2),
+            (A::Snapshot, 1),
+            (A::Pause, 1),
+            (A::Resume, 1),
+        ]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "sessions",
+        batches: [1, 1],
+        allowances: Allowances::of([
+            (A::Poll, 1),
+            (A::Evict, 1),
+            (A::Refuse, 1),
+            (A::Lose, 1),
+            (A::Fire, 1),
+            (A::Produce, 1),
+        ]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "read-ahead",
+        batches: [3, 0],
+        allowances: Allowances::of([(A::Poll, 2), (A::Produce, 1), (A::Pause, 1), (A::Resume, 1)]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "touch",
+        batches: [3, 0],
+        allowances: Allowances::of([
+            (A::Poll, 1),
+            (A::Produce, 1),
+            (A::Time, 2),
+            (A::Fire, 2),
+            (A::Lose, 1),
+        ]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "memory",
+        leaders: [0, 1],
+        sizes: [[BATCH, 3 * BATCH], [2 * BATCH, BATCH]],
+        batches: [2, 2],
+        memory: 3_000_000,
+        keeps: true,
+        splits_bodies: true,
+        allowances: Allowances::of([(A::Poll, 3), (A::Lose, 1), (A::Fire, 1)]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "memory of the paused",
+        leaders: [0, 0],
+        sizes: [[BATCH, 2 * BATCH], [2 * BATCH, BATCH]],
+        batches: [2, 2],
+        memory: 3_000_000,
+        allowances: Allowances::of([
+            (A::Poll, 2),
+            (A::Pause, 1),
+            (A::Resume, 1),
+            (A::Time, 1),
+            (A::Fire, 1),
+        ]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "lookups",
+        batches: [1, 1],
+        allowances: Allowances::of([
+            (A::Poll, 1),
+            (A::LookUp, 2),
+            (A::Move, 1),
+            (A::Snapshot, 2),
+            (A::Fire, 1),
+        ]),
+        ..PLAIN
+    },
+];

@@ -1,0 +1,257 @@
+//! Depth-first search through all states within a scenario's bounds.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use crate::data;
+use crate::events::Event;
+use crate::notes::{Notes, Seen};
+use crate::scenario::Scenario;
+use crate::world::{Fault, World};
+
+/// Fingerprints are mixed already.
+#[derive(Default)]
+struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only fingerprints are hashed")
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// What a search found.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) name: &'static str,
+    pub(crate) states: usize,
+    pub(crate) transitions: u64,
+    pub(crate) at_rest: u64,
+    pub(crate) drained: u64,
+    pub(crate) deepest: usize,
+    /// Stopped at the scenario's limit.
+    pub(crate) cut: bool,
+    pub(crate) events: BTreeMap<&'static str, u64>,
+    pub(crate) seen: BTreeMap<Seen, u64>,
+    pub(crate) violation: Option<Violation>,
+}
+
+/// A way to a state in which something does not hold.
+#[derive(Debug)]
+pub(crate) struct Violation {
+    pub(crate) text: String,
+    pub(crate) path: Vec<Event>,
+    /// What happens on the way, for a reader.
+    pub(crate) story: Vec<String>,
+}
+
+/// How the world is made for a search: the scenario, a fault of the world, a fault of a machine.
+pub(crate) struct Search {
+    pub(crate) scenario: Scenario,
+    pub(crate) fault: Option<Fault>,
+    pub(crate) prepare: fn(&mut World),
+    /// From how many of the states that are not at rest one is drained.
+    pub(crate) drain_every: u64,
+}
+
+struct Branch {
+    world: World,
+    events: std::vec::IntoIter<Event>,
+}
+
+impl Search {
+    pub(crate) fn of(scenario: Scenario) -> Self {
+        Self {
+            scenario,
+            fault: None,
+            prepare: |_| (),
+            drain_every: 64,
+        }
+    }
+
+    fn begin(&self, notes: Rc<Notes>) -> World {
+        let mut world = World::new(self.scenario, self.fault, notes);
+        (self.prepare)(&mut world);
+        world
+    }
+
+    pub(crate) fn run(&self) -> Report {
+        let notes = Rc::new(Notes::default());
+        let mut report = Report {
+            name: self.scenario.name,
+            states: 0,
+            transitions: 0,
+            at_rest: 0,
+            drained: 0,
+            deepest: 0,
+            cut: false,
+            events: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            violation: None,
+        };
+        let mut visited: HashSet<u64, BuildHasherDefault<AsIs>> = HashSet::default();
+        let mut path: Vec<Event> = Vec::new();
+        let mut stack: Vec<Branch> = Vec::new();
+        let first = self.begin(Rc::clone(&notes));
+        visited.insert(first.fingerprint());
+        stack.push(Branch {
+            events: first.enabled().into_iter(),
+            world: first,
+        });
+        while let Some(branch) = stack.last_mut() {
+            let Some(event) = branch.events.next() else {
+                stack.pop();
+                path.pop();
+                continue;
+            };
+            let mut world = branch.world.clone();
+            report.transitions += 1;
+            *report.events.entry(event.kind()).or_default() += 1;
+            path.push(event);
+            let visit = guarded(|| {
+                world.step(event);
+                world.check()?;
+                if !visited.insert(world.fingerprint()) {
+                    return Ok(false);
+                }
+                let at_rest = world.is_quiescent();
+                if at_rest {
+                    report.at_rest += 1;
+                    world.check_at_rest()?;
+                }
+                if at_rest || (visited.len() as u64).is_multiple_of(self.drain_every) {
+                    report.drained += 1;
+                    world.check_progress()?;
+                }
+                Ok(true)
+            });
+            match visit {
+                Err(text) => {
+                    report.violation = Some(self.explain(&path, text));
+                    break;
+                }
+                Ok(false) => {
+                    path.pop();
+                }
+                Ok(true) => {
+                    if self
+                        .scenario
+                        .limit
+                        .is_some_and(|limit| visited.len() >= limit)
+                    {
+                        report.cut = true;
+                        break;
+                    }
+                    stack.push(Branch {
+                        events: world.enabled().into_iter(),
+                        world,
+                    });
+                    report.deepest = report.deepest.max(stack.len());
+                }
+            }
+        }
+        report.states = visited.len();
+        for seen in Seen::ALL {
+            report.seen.insert(seen, notes.times(seen));
+        }
+        report
+    }
+
+    /// Leaves out of the path what the violation does not need, and tells the story of the rest.
+    fn explain(&self, path: &[Event], text: String) -> Violation {
+        let kind = kind_of(&text);
+        let mut path = path.to_vec();
+        let mut chunk = path.len() / 2;
+        while chunk > 0 {
+            let mut at = 0;
+            while at < path.len() {
+                let mut shorter = path.clone();
+                shorter.drain(at..(at + chunk).min(path.len()));
+                match self.replay(&shorter, false) {
+                    (taken, Some(text), _) if kind_of(&text) == kind => path = taken,
+                    _ => at += chunk,
+                }
+            }
+            chunk /= 2;
+        }
+        let (path, found, story) = self.replay(&path, true);
+        Violation {
+            text: found.unwrap_or(text),
+            path,
+            story,
+        }
+    }
+
+    /// Takes the steps of a path that are possible. Returns those taken, what is violated then, and what happened.
+    fn replay(&self, path: &[Event], tells: bool) -> (Vec<Event>, Option<String>, Vec<String>) {
+        let mut world = self.begin(Rc::new(Notes::default()));
+        let lines: Rc<RefCell<Vec<String>>> = Rc::default();
+        world.trace = tells.then(|| Rc::clone(&lines));
+        let mut taken = Vec::new();
+        let mut found = None;
+        for &event in path {
+            if !world.enabled().contains(&event) {
+                continue;
+            }
+            taken.push(event);
+            let result = guarded(|| {
+                world.step(event);
+                world.check()?;
+                if world.is_quiescent() {
+                    world.check_at_rest()?;
+                }
+                Ok(())
+            });
+            if let Err(text) = result {
+                found = Some(text);
+                break;
+            }
+        }
+        if found.is_none() {
+            found = guarded(|| world.check_progress()).err();
+        }
+        (taken, found, lines.take())
+    }
+}
+
+/// A panic of a machine is a violation like any other.
+fn guarded<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        data::record(false);
+        let text = panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Err(format!("panic: {}", text.unwrap_or_default()))
+    })
+}
+
+/// Which invariant a text speaks of.
+fn kind_of(text: &str) -> &str {
+    let text = text.strip_prefix("panic: ").unwrap_or(text);
+    text.split([':', ' ']).next().unwrap_or(text)
+}
+
+impl Report {
+    /// The violation as text, with its story.
+    pub(crate) fn verdict(&self) -> Option<String> {
+        let violation = self.violation.as_ref()?;
+        Some(format!(
+            "{}: {}\n{} steps:\n{}",
+            self.name,
+            violation.text,
+            violation.path.len(),
+            violation.story.join("\n")
+        ))
+    }
+}
