@@ -31,3 +31,9 @@ pub use session_actor::wire::{ErrorCode, WireError, connect};
 
 #[doc(hidden)]
 pub use buffer_actor::Policy;
+
+/// The examples of the README and of the guide to testing, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+#[doc = include_str!("../../docs/testing-actors.md")]
+struct Examples;
