@@ -9,8 +9,6 @@ mod list_offsets;
 mod metadata;
 mod offset_for_leader_epoch;
 mod produce;
-#[cfg(test)]
-mod tests;
 mod versions;
 
 use std::time::Duration;

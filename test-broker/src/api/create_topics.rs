@@ -32,7 +32,7 @@ pub(super) fn handle(
             None => continue,
             Some(1) => create(cluster, context, request, topic),
             Some(_) => {
-                let message = "Duplicate topic name.";
+                let message = "The request names the topic twice.";
                 Err(TopicError::new(ResponseError::InvalidRequest, message))
             }
         };
@@ -79,8 +79,7 @@ fn new_topic(cluster: &Cluster, topic: &CreatableTopic) -> Result<NewTopic, Topi
     }
     let assigned = !topic.assignments.is_empty();
     if assigned && (topic.num_partitions != -1 || topic.replication_factor != -1) {
-        let message = "A manual partition assignment was specified, but numPartitions or replicationFactor was \
-                       not set to -1.";
+        let message = "With an assignment, the numbers of partitions and of replicas must be -1.";
         return Err(TopicError::new(ResponseError::InvalidRequest, message));
     }
     let mut assignment = Vec::new();
@@ -88,7 +87,7 @@ fn new_topic(cluster: &Cluster, topic: &CreatableTopic) -> Result<NewTopic, Topi
         let mut entries = topic.assignments.iter();
         let found = entries.find(|entry| usize::try_from(entry.partition_index) == Ok(expected));
         let Some(found) = found else {
-            let message = "partitions should be a consecutive 0-based integer sequence";
+            let message = "The partitions of an assignment must be 0, 1, 2 and so on.";
             return Err(TopicError::new(
                 ResponseError::InvalidReplicaAssignment,
                 message,
@@ -125,6 +124,7 @@ fn success(
     });
     CreatableTopicResult::default()
         .with_name(topic.name.clone())
+        .with_error_message(None)
         .with_num_partitions(i32::try_from(partitions).unwrap_or(i32::MAX))
         .with_replication_factor(replicas.map_or(-1, |r| i16::try_from(r.len()).unwrap_or(-1)))
         .with_configs(Some(configs.collect()))

@@ -43,7 +43,7 @@ fn delete(
         (Some(name), id) if id.is_nil() => Some(name.to_string()),
         (None, id) if !id.is_nil() => cluster.topics.name_of(id).map(|name| name.to_string()),
         _ => {
-            let message = "You must specify either topic name or topic id, not both.";
+            let message = "A topic must be named or given by its id, one of both.";
             return fail(ResponseError::InvalidRequest, message);
         }
     };
@@ -52,14 +52,14 @@ fn delete(
         None => ResponseError::UnknownTopicId,
     };
     let Some(name) = name else {
-        return fail(unknown, "This server does not host this topic ID.");
+        return fail(unknown, "There is no topic of this id.");
     };
     let forced = context.forced_at_topic(&name);
     if let Some(forced) = forced.filter(|forced| !forced.after_applying) {
         return fail(forced.error, "Injected.");
     }
     let Some(deleted) = cluster.delete_topic(&name) else {
-        return fail(unknown, "This server does not host this topic-partition.");
+        return fail(unknown, "There is no topic of this name.");
     };
     if let Some(forced) = forced {
         return fail(forced.error, "Injected.");

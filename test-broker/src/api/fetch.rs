@@ -204,8 +204,9 @@ fn named_partitions(
             let parameters = FetchParameters {
                 fetch_offset: asked.fetch_offset,
                 max_bytes: asked.partition_max_bytes,
-                current_leader_epoch: asked.current_leader_epoch,
-                last_fetched_epoch: asked.last_fetched_epoch,
+                // Fetch takes any negative epoch for none
+                current_leader_epoch: asked.current_leader_epoch.max(-1),
+                last_fetched_epoch: asked.last_fetched_epoch.max(-1),
             };
             named.push((key, parameters));
         }

@@ -94,7 +94,7 @@ impl Partition {
         self.leader.is_some() && self.replicas.contains(&node)
     }
 
-    /// Whether `node` may answer for the partition: the client's leader epoch is that of the partition, or unchecked (below 0,
+    /// Whether `node` may answer for the partition: the client's leader epoch is that of the partition, or unchecked (-1,
     /// KIP-320), and the node leads it, or at least follows where that is enough.
     pub(crate) fn check_access(
         &self,
@@ -105,7 +105,7 @@ impl Partition {
         if !self.is_hosted_by(node) {
             return Err(ResponseError::NotLeaderOrFollower);
         }
-        if current_leader_epoch >= 0 {
+        if current_leader_epoch != -1 {
             match current_leader_epoch.cmp(&self.leader_epoch) {
                 Ordering::Less => return Err(ResponseError::FencedLeaderEpoch),
                 Ordering::Greater => return Err(ResponseError::UnknownLeaderEpoch),

@@ -94,13 +94,13 @@ impl Topics {
     pub(crate) fn plan(&self, topic: &NewTopic, live: &[i32]) -> Result<Vec<Vec<i32>>, TopicError> {
         check_name(&topic.name)?;
         if self.by_name.contains_key(topic.name.as_str()) {
-            let message = format!("Topic '{}' already exists.", topic.name);
+            let message = format!("Topic '{}' exists already.", topic.name);
             return Err(TopicError::new(ResponseError::TopicAlreadyExists, message));
         }
         let collides = |other: &&Arc<str>| other.replace('.', "_") == topic.name.replace('.', "_");
         if let Some(other) = self.by_name.keys().find(collides) {
             let message = format!(
-                "Topic '{}' collides with existing topic: {other}",
+                "Topic '{}' and the existing '{other}' would have the same metric names.",
                 topic.name
             );
             return Err(TopicError::new(
@@ -169,19 +169,19 @@ impl Topics {
 pub(crate) fn check_name(name: &str) -> Result<(), TopicError> {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let message = match name {
-        "" => "the empty string is not allowed".to_owned(),
-        "." | ".." => format!("'{name}' is not allowed"),
+        "" => "it must not be empty".to_owned(),
+        "." | ".." => format!("it must not be '{name}'"),
         _ if name.len() > MAX_NAME => {
-            format!("the length of '{name}' is longer than the max allowed length {MAX_NAME}")
+            format!("it has {} characters, {MAX_NAME} are allowed", name.len())
         }
-        _ if !name.chars().all(legal) => format!(
-            "'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
-        ),
+        _ if !name.chars().all(legal) => {
+            format!("'{name}' has other characters than ASCII letters, digits, '.', '_' and '-'")
+        }
         _ => return Ok(()),
     };
     Err(TopicError::new(
         ResponseError::InvalidTopicException,
-        format!("Topic name is invalid: {message}"),
+        format!("The name of a topic is wrong: {message}"),
     ))
 }
 
@@ -211,7 +211,7 @@ fn assign(topic: &NewTopic, live: &[i32]) -> Result<Vec<Vec<i32>>, TopicError> {
     let replicas = usize::try_from(topic.replication_factor).unwrap_or(0);
     if replicas == 0 || replicas > live.len() {
         let message = format!(
-            "Unable to replicate the partition {} time(s): there are {} live brokers.",
+            "{} replicas per partition are asked for, 1 to {} can be had.",
             topic.replication_factor,
             live.len()
         );

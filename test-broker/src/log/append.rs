@@ -67,7 +67,8 @@ impl AppendError {
                 _ => ResponseError::InvalidRecord,
             },
             Self::TooLarge { .. } => ResponseError::MessageTooLarge,
-            Self::Transactional => ResponseError::InvalidTxnState,
+            // no transaction coordinator, so that no transactional id is known
+            Self::Transactional => ResponseError::InvalidProducerIdMapping,
             Self::Zstd => ResponseError::UnsupportedCompressionType,
             Self::Producer { error, .. } => *error,
             Self::Cut { .. } => ResponseError::CorruptMessage,
@@ -82,7 +83,7 @@ impl AppendError {
     /// Whether the answer tells the start of the log all the same, as a real broker's does for what it finds late.
     pub(crate) fn tells_log_start(&self) -> bool {
         match self {
-            Self::NotOneBatch | Self::TooLarge { .. } | Self::Zstd => false,
+            Self::NotOneBatch | Self::TooLarge { .. } | Self::Transactional | Self::Zstd => false,
             error => error.response_error() != ResponseError::CorruptMessage,
         }
     }

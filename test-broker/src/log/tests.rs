@@ -296,7 +296,7 @@ fn what_a_broker_refuses_is_refused_by_its_name() {
         ),
         (
             good.clone().producer(5, 0, 0).transactional().build(),
-            ResponseError::InvalidTxnState,
+            ResponseError::InvalidProducerIdMapping,
         ),
         (
             BatchBuilder::end_transaction(5, 0, true).build(),

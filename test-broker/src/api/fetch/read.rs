@@ -205,7 +205,7 @@ pub(super) fn diverging_epoch(
     asked: &Asked,
 ) -> Result<Option<EpochEndOffset>, ResponseError> {
     let parameters = &asked.parameters;
-    if parameters.last_fetched_epoch < 0 {
+    if parameters.last_fetched_epoch == -1 {
         return Ok(None);
     }
     let log = &partition.log;
