@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use record_batch::{AbortedTransaction, BatchHeader};
 
-pub(crate) use append::{AppendError, Appended, ProduceLimits, is_transactional, is_zstd};
+pub(crate) use append::{AppendError, ProduceLimits, is_transactional, is_zstd};
 pub(crate) use epochs::EpochEndOffset;
 pub(crate) use lookup::FoundOffset;
 pub(crate) use read::{Isolation, OutOfRange, ReadData, ReadLimits};

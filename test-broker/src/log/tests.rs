@@ -1,3 +1,4 @@
+use super::append::Appended;
 use super::*;
 
 use kafka_protocol::ResponseError;

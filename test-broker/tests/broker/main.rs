@@ -1,0 +1,17 @@
+//! The broker from outside: every API over an in-memory pipe, with the protocol crate as the client's codec.
+
+mod api_versions;
+mod client;
+mod data;
+mod faults;
+mod fetch;
+mod hostile;
+mod long_poll;
+mod measured;
+mod metadata;
+mod nodes;
+mod offsets;
+mod produce;
+mod simulated;
+mod tcp;
+mod topics;
