@@ -144,7 +144,7 @@ impl BufferActor {
                     );
                     self.decide(ticket, false);
                 }
-                Effect::Changed => self.shared.bump(),
+                Effect::Changed => self.shared.notify(),
                 Effect::Position {
                     partition,
                     data_epoch,

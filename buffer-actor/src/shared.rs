@@ -168,7 +168,8 @@ impl SharedState {
         self.0.changes.load(Ordering::Acquire)
     }
 
-    pub(crate) fn bump(&self) {
+    /// Moves the change word.
+    pub fn notify(&self) {
         self.0.changes.fetch_add(1, Ordering::AcqRel);
     }
 

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::facade::{Close, Ports};
 use crate::metadata::AskPartitions;
 use crate::metrics::Metrics;
-use crate::reader::Reader;
+use crate::reader::{Batches, Reader};
 use crate::records::Records;
 
 /// How long [`Consumer`]'s drop lets the brokers take to be told, on the actors' thread.
@@ -84,13 +84,29 @@ impl Consumer {
     /// [`Error::Partition`] and [`Error::CorruptBatch`] for what one partition meets, while the others go on. The consumer
     /// remains usable after each of them.
     pub async fn poll(&mut self, timeout: Duration) -> Result<Records> {
-        if self.ports.status.is_closed() {
-            return Err(Error::Closed);
-        }
-        if !self.ports.status.is_assigned() {
-            return Err(Error::NothingAssigned);
-        }
+        self.check_pollable()?;
         self.reader.poll(timeout).await
+    }
+
+    /// Gives whole batches as they came, still compressed, for decoding on other threads: `max.poll.records` does not apply.
+    /// Waits and may be dropped as [`poll`](Self::poll). The position moves past what is given; if a batch then turns out to be
+    /// unreadable ([`PartitionBatches::decode`](crate::PartitionBatches::decode)), it goes back to it and the next poll says so.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    pub async fn poll_batches(&mut self, timeout: Duration) -> Result<Batches> {
+        self.check_pollable()?;
+        self.reader.poll_batches(timeout).await
+    }
+
+    fn check_pollable(&self) -> Result<()> {
+        if self.ports.status.is_closed() {
+            Err(Error::Closed)
+        } else if self.ports.status.is_assigned() {
+            Ok(())
+        } else {
+            Err(Error::NothingAssigned)
+        }
     }
 
     /// Ends the fetch sessions at the brokers, closes all connections, and stops every actor; what takes longer than `timeout`

@@ -18,7 +18,7 @@ use session_actor::{FetchStats, LaneNeighbours, LaneOptions, SessionActor};
 use tokio::sync::oneshot;
 use tracing::debug;
 
-use crate::config::{ConsumerConfig, OffsetReset};
+use crate::config::{ConsumerConfig, MetadataRecoveryStrategy, OffsetReset};
 use crate::metadata::{self, MetadataActor, MetadataConfig};
 use crate::reader::{BufferPort, Reader, ReaderOptions};
 use crate::status::Status;
@@ -234,6 +234,7 @@ fn metadata_config(config: &ConsumerConfig) -> MetadataConfig {
             .iter()
             .map(|server| Address::new(server.host(), server.port()))
             .collect(),
+        rebootstrap: config.metadata_recovery_strategy() == MetadataRecoveryStrategy::Rebootstrap,
         retry: retry(config),
         reconnect: reconnect(config),
         request_timeout: config.request_timeout(),

@@ -23,6 +23,7 @@ pub use config::{ConsumerConfig, OffsetReset};
 pub use consumer::{Consumer, ConsumerHandle};
 pub use error::{Error, Result};
 pub use metrics::Metrics;
+pub use reader::{Batches, DecodeFailed, PartitionBatches};
 pub use record_batch::{
     BatchError, Headers, OwnedRecord, RecordHeader, TimestampType, TopicPartition,
 };

@@ -1,6 +1,7 @@
 //! The application's end of the data path: takes leases from the buffer, decodes them on the caller's thread, and gives out
 //! up to `max.poll.records` at a time. A message is sent only when the lease is empty or the change word moved.
 
+mod batches;
 mod part;
 
 use std::collections::VecDeque;
@@ -16,6 +17,8 @@ use record_batch::{DecodeOptions, Decoder};
 use session_actor::wire::fetch::IsolationLevel;
 use tokio::sync::oneshot;
 
+use self::batches::Failures;
+pub use self::batches::{Batches, DecodeFailed, PartitionBatches};
 use self::part::{Part, Step};
 use crate::error::{Error, Result};
 use crate::records::Records;
@@ -56,6 +59,8 @@ pub(crate) struct Reader {
     parts: VecDeque<Held>,
     /// The change word when it was last acted upon.
     seen: u64,
+    /// Batches given undecoded that could not be read, on whatever thread.
+    failures: Failures,
     /// Partitions whose records the last poll gave.
     given: Vec<Arc<PartitionState>>,
 }
@@ -89,12 +94,29 @@ impl Reader {
             awaited: VecDeque::new(),
             parts: VecDeque::new(),
             seen: 0,
+            failures: Failures::default(),
             given: Vec::new(),
         }
     }
 
     /// See [`Consumer::poll`](crate::Consumer::poll). May be dropped at any await.
     pub(crate) async fn poll(&mut self, timeout: Duration) -> Result<Records> {
+        let found = self.poll_with(timeout, Self::gather).await?;
+        Ok(found.unwrap_or_else(|| Records::new(self.shared.clone())))
+    }
+
+    /// See [`Consumer::poll_batches`](crate::Consumer::poll_batches). May be dropped at any await.
+    pub(crate) async fn poll_batches(&mut self, timeout: Duration) -> Result<Batches> {
+        let found = self.poll_with(timeout, Self::gather_batches).await?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Polls for what `gather` makes of the lease; `None` if nothing came in time.
+    async fn poll_with<T>(
+        &mut self,
+        timeout: Duration,
+        gather: fn(&mut Self, Instant) -> Option<Result<T>>,
+    ) -> Result<Option<T>> {
         let mut now = clock();
         let deadline = now
             .checked_add(timeout)
@@ -111,14 +133,14 @@ impl Reader {
             if self.shared.changes() != self.seen {
                 self.look().await?;
             }
-            if let Some(result) = self.gather(now) {
-                return result;
+            if let Some(result) = gather(self, now) {
+                return result.map(Some);
             }
             if let Some(source) = self.status.take_unreachable() {
                 return Err(Error::Unreachable { source });
             }
             if now >= deadline {
-                return Ok(Records::new(self.shared.clone()));
+                return Ok(None);
             }
             self.wait(deadline).await?;
             now = clock();
@@ -142,9 +164,26 @@ impl Reader {
                 other => Some(other),
             })
             .collect();
+        self.take_failures();
         self.seen = changes;
         self.ask(returned, None);
         self.receive_all().await
+    }
+
+    /// Batches that were given undecoded and turned out to be unreadable are this reader's again, its position before them.
+    fn take_failures(&mut self) {
+        for part in self.failures.take() {
+            if !part.is_valid() {
+                continue;
+            }
+            part.take_position_back();
+            self.buffer.block.do_send(part.block());
+            self.parts.retain(|held| match held {
+                Held::Part(other) => other.partition() != part.partition(),
+                Held::Error(_) => true,
+            });
+            self.parts.push_front(Held::Part(Box::new(part)));
+        }
     }
 
     /// Waits until something comes, or `deadline`.
@@ -287,6 +326,45 @@ impl Reader {
             }
         }
         (!records.is_empty() || records.has_moved()).then_some(Ok(records))
+    }
+
+    /// All that is leased, undecoded; `None` if that is nothing.
+    fn gather_batches(&mut self, now: Instant) -> Option<Result<Batches>> {
+        let mut batches = Batches::default();
+        let mut kept = VecDeque::new();
+        let mut error = None;
+        while let Some(held) = self.parts.pop_front() {
+            match held {
+                Held::Error(partition) if batches.is_empty() && error.is_none() => {
+                    error = Some(partition.into());
+                }
+                Held::Part(mut part) if part.is_unreadable() => {
+                    if batches.is_empty() && error.is_none() {
+                        error = part.tell(now, &self.options.retry);
+                    }
+                    kept.push_back(Held::Part(part));
+                }
+                Held::Part(mut part) if error.is_none() => {
+                    part.give_whole();
+                    if part.has_given() {
+                        self.given.push(Arc::clone(part.state()));
+                    }
+                    batches.push(PartitionBatches::new(
+                        part,
+                        self.options.decode,
+                        self.memory.clone(),
+                        self.failures.clone(),
+                        self.shared.clone(),
+                    ));
+                }
+                other => kept.push_back(other),
+            }
+        }
+        self.parts = kept;
+        match error {
+            Some(error) => Some(Err(error)),
+            None => (!batches.is_empty()).then_some(Ok(batches)),
+        }
     }
 }
 

@@ -139,6 +139,11 @@ impl Records {
         self.chunks.push(chunk);
     }
 
+    /// Leader epoch of the newest batch in it.
+    pub(crate) fn last_leader_epoch(&self) -> Option<i32> {
+        self.chunks.last()?.batch.header().partition_leader_epoch()
+    }
+
     /// This poll moved the position of a partition to `next`.
     pub(crate) fn moved(&mut self, state: &Arc<PartitionState>, next: i64) {
         match self
@@ -213,6 +218,16 @@ impl<'a> IntoIterator for &'a Records {
 
     fn into_iter(self) -> RecordsIter<'a> {
         self.iter()
+    }
+}
+
+impl Records {
+    /// The records as those of one partition, which all of them are.
+    pub(crate) fn into_partition(self, partition: TopicPartition) -> PartitionRecords {
+        PartitionRecords {
+            partition,
+            chunks: self.chunks,
+        }
     }
 }
 

@@ -169,8 +169,9 @@ impl MetadataActor {
                 codec::view(response)
             });
             actor.log(&result.as_ref().map(|_| ()).map_err(WireError::clone));
-            actor.run(ctx, |machine, now, effects| {
-                machine.refreshed(now, result, effects)
+            actor.run(ctx, |machine, now, effects| match result.transpose() {
+                Some(result) => machine.refreshed(now, result, effects),
+                None => machine.rebootstrap(now, effects),
             });
         }));
     }

@@ -36,7 +36,11 @@ pub(super) fn metadata_request(topics: &[Arc<str>], auto_create: bool) -> Metada
         .with_allow_auto_topic_creation(auto_create)
 }
 
-pub(super) fn view(response: MetadataResponse) -> View {
+/// `None`: the broker wants this client to begin again with its bootstrap servers (KIP-1102).
+pub(super) fn view(response: MetadataResponse) -> Option<View> {
+    if ErrorCode(response.error_code) == ErrorCode::REBOOTSTRAP_REQUIRED {
+        return None;
+    }
     let brokers = response
         .brokers
         .into_iter()
@@ -67,7 +71,7 @@ pub(super) fn view(response: MetadataResponse) -> View {
             })
         })
         .collect();
-    View { brokers, topics }
+    Some(View { brokers, topics })
 }
 
 pub(super) fn offsets_request(asked: &[Asked], isolation: IsolationLevel) -> ListOffsetsRequest {

@@ -21,6 +21,8 @@ const REPORT_AFTER: Duration = Duration::from_secs(5);
 pub(crate) struct MetadataConfig {
     /// `bootstrap.servers`.
     pub(crate) bootstrap: Vec<Address>,
+    /// `metadata.recovery.strategy`: begin again with them when no known broker answers (KIP-899).
+    pub(crate) rebootstrap: bool,
     /// `retry.backoff.ms` and `.max.ms`.
     pub(crate) retry: Backoff,
     /// `reconnect.backoff.ms` and `.max.ms`.
@@ -135,6 +137,11 @@ impl MetadataMachine {
         }
     }
 
+    #[cfg(test)]
+    pub(super) const fn config(&self) -> &MetadataConfig {
+        &self.config
+    }
+
     /// The assignment changed: topics that were not known are asked for.
     pub(super) fn assignment(
         &mut self,
@@ -243,14 +250,22 @@ impl MetadataMachine {
                 let hopeless = !error.is_retriable();
                 self.last_error = Some(error.clone());
                 let rounds = self.refresh.failed_rounds();
-                self.refresh
-                    .failed(now, &self.snapshot, &self.config.bootstrap);
+                let bootstrap = self.bootstrap();
+                self.refresh.failed(now, &self.snapshot, &bootstrap);
                 // what answers is no broker, or not one that we can speak with: waiting does not help
                 if hopeless && self.refresh.failed_rounds() > rounds && rounds == 0 {
                     effects.push(Effect::Unreachable(error));
                 }
             }
         }
+        self.act(now, effects);
+    }
+
+    /// A broker answered that this client shall forget the brokers that it knows (KIP-1102).
+    pub(super) fn rebootstrap(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        self.refresh.distrust(&self.snapshot);
+        self.refresh
+            .failed(now, &self.snapshot, &self.config.bootstrap);
         self.act(now, effects);
     }
 
@@ -411,7 +426,14 @@ impl MetadataMachine {
             .values()
             .map(|trouble| trouble.next_report)
             .min();
+        let question = self
+            .questions
+            .values()
+            .flat_map(|question| [Some(question.until), question.unknown_until])
+            .flatten()
+            .min();
         [
+            question,
             age,
             silence,
             report,
@@ -468,16 +490,23 @@ impl MetadataMachine {
                 effects.push(Effect::AskOffsets { peer, asked });
             }
         }
-        if let Some(attempt) = self
-            .refresh
-            .next(now, &self.snapshot, &self.config.bootstrap)
-        {
+        let bootstrap = self.bootstrap();
+        if let Some(attempt) = self.refresh.next(now, &self.snapshot, &bootstrap) {
             self.silent_since.get_or_insert(now);
             effects.push(Effect::AskMetadata {
                 peer: attempt.peer,
                 topics: self.topics(),
                 limit: attempt.limit,
             });
+        }
+    }
+
+    /// Whom to begin again with.
+    fn bootstrap(&self) -> Vec<Address> {
+        if self.config.rebootstrap || self.snapshot.brokers.is_empty() {
+            self.config.bootstrap.clone()
+        } else {
+            Vec::new()
         }
     }
 

@@ -146,6 +146,11 @@ impl Refresh {
         }
     }
 
+    /// The known brokers are not to be asked in this round.
+    pub(super) fn distrust(&mut self, snapshot: &ClusterSnapshot) {
+        self.tried.extend(snapshot.brokers.values().cloned());
+    }
+
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.not_before.filter(|_| self.wanted && !self.in_flight)
     }

@@ -136,23 +136,40 @@ impl Part {
             };
         }
         let before = self.position;
-        let mut leader_epoch = None;
-        let step = loop {
+        let step = self.read(records, room, decoder, memory);
+        if self.position > before {
+            let leader_epoch = records.last_leader_epoch();
+            self.given = self
+                .state
+                .give(self.completed.epoch, self.position, leader_epoch);
+            records.moved(&self.state, self.position);
+        }
+        step
+    }
+
+    /// Decodes up to `room` records into `records`.
+    pub(super) fn read(
+        &mut self,
+        records: &mut Records,
+        room: &mut usize,
+        decoder: &mut Decoder,
+        memory: &mut Memory,
+    ) -> Step {
+        loop {
             if *room == 0 {
-                break Step::More;
+                return Step::More;
             }
             match self.next_batch(!records.is_empty(), decoder, memory) {
                 Ok(Found::Batch) => {
                     if let Some(chunk) = self.take(*room) {
-                        leader_epoch = chunk.batch.header().partition_leader_epoch();
                         *room -= chunk.count;
                         records.push(chunk);
                     }
                 }
-                Ok(Found::NoMemory) => break Step::More,
+                Ok(Found::NoMemory) => return Step::More,
                 Ok(Found::End) => {
                     self.position = self.position.max(self.completed.next);
-                    break Step::Finished;
+                    return Step::Finished;
                 }
                 Err(error) => {
                     self.unreadable = Some(Unreadable {
@@ -160,17 +177,37 @@ impl Part {
                         next_telling: None,
                         tellings: 0,
                     });
-                    break Step::Unreadable { fresh: true };
+                    return Step::Unreadable { fresh: true };
                 }
             }
-        };
-        if self.position > before {
-            self.given = self
-                .state
-                .give(self.completed.epoch, self.position, leader_epoch);
-            records.moved(&self.state, self.position);
         }
-        step
+    }
+
+    /// Gives all of it without decoding: the position moves to its end. What was begun is given from where it stands.
+    pub(super) fn give_whole(&mut self) {
+        self.given = self
+            .state
+            .give(self.completed.epoch, self.completed.next, None);
+    }
+
+    /// The position goes back to the batch that cannot be read, unless a seek moved it since.
+    pub(super) fn take_position_back(&self) {
+        self.state.give(self.completed.epoch, self.position, None);
+    }
+
+    /// Bytes of batches that are still to be decoded.
+    pub(super) fn bytes_left(&self) -> usize {
+        self.completed.data.bytes.len().saturating_sub(self.at)
+    }
+
+    /// The offset that follows all of it.
+    pub(super) const fn next(&self) -> i64 {
+        self.completed.next
+    }
+
+    /// Whether a batch of it cannot be read.
+    pub(super) const fn is_unreadable(&self) -> bool {
+        self.unreadable.is_some()
     }
 
     /// The error to tell now, unless it is too soon after the last time.
@@ -183,10 +220,15 @@ impl Part {
         let delay = pause.delay(unreadable.tellings, 200);
         unreadable.tellings = unreadable.tellings.saturating_add(1);
         unreadable.next_telling = Some(now + delay);
+        self.error()
+    }
+
+    /// Why it cannot be read on.
+    pub(super) fn error(&self) -> Option<Error> {
         Some(Error::CorruptBatch {
             partition: self.state.name().clone(),
             position: self.position,
-            source: unreadable.error.clone(),
+            source: self.unreadable.as_ref()?.error.clone(),
         })
     }
 
