@@ -113,6 +113,7 @@ pub(crate) fn start(
                 fetch_max_wait: config.fetch_max_wait(),
                 request_timeout: config.request_timeout(),
                 reconnect: reconnect(config),
+                max_idle: config.connections_max_idle(),
             },
             client_id: config.client_id().into(),
             client_rack: config.client_rack().into(),

@@ -26,6 +26,9 @@ pub struct SessionConfig {
     pub request_timeout: Duration,
     /// `reconnect.backoff.ms` and `reconnect.backoff.max.ms`.
     pub reconnect: Backoff,
+    /// `connections.max.idle.ms`: a connection that carries nothing is closed after this time, before something on the way
+    /// drops it silently. The session at the broker outlives it. `None`: never.
+    pub max_idle: Option<Duration>,
 }
 
 /// What the lane is to ask.
@@ -121,7 +124,12 @@ enum State {
     /// Connecting for this request.
     Connecting(Work),
     /// The request is out, its answer has not begun.
-    Waiting { work: Work, deadline: Instant },
+    Waiting {
+        work: Work,
+        deadline: Instant,
+        /// The answer is late from then on, though not given up: somebody else may lead the partitions by now.
+        late_at: Option<Instant>,
+    },
     /// The answer's length is known and waits for memory. Its deadline is the buffer's.
     WaitingForMemory { work: Work },
     /// The answer's body is being read.
@@ -144,10 +152,15 @@ pub struct SessionMachine {
     /// Whether there is a connection; and on it, whether topics may go by id.
     connection: Option<bool>,
     state: State,
+    /// When it last carried something.
+    used: Option<Instant>,
     /// Failures in a row.
     failures: u32,
     jitter: Jitter,
 }
+
+/// An answer that takes so much longer than the broker may wait is late.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// An answer to a touch that is longer than this is not even looked at.
 const LONGEST_TOUCH_ANSWER: u64 = 64 * 1024;
@@ -160,6 +173,7 @@ impl SessionMachine {
             session,
             connection: None,
             state: State::Idle,
+            used: None,
             failures: 0,
             jitter: Jitter::new(seed),
         }
@@ -225,7 +239,7 @@ impl SessionMachine {
             }
             Job::Touch => {
                 let Some(plan) = self.session.touch() else {
-                    self.rest(effects);
+                    self.rest(now, effects);
                     return;
                 };
                 (plan, Duration::ZERO, 1)
@@ -240,7 +254,9 @@ impl SessionMachine {
         self.state = State::Waiting {
             work,
             deadline: now + self.config.request_timeout.max(max_wait + max_wait / 4),
+            late_at: Some(now + max_wait + GRACE),
         };
+        self.used = Some(now);
     }
 
     /// The length of the answer came. Its deadline is over; the body has one of its own.
@@ -301,7 +317,7 @@ impl SessionMachine {
                     }
                     Job::Touch => self.session.skipped(),
                 }
-                self.rest(effects);
+                self.rest(now, effects);
             }
             other => {
                 self.state = other;
@@ -351,7 +367,7 @@ impl SessionMachine {
             effects.push(Effect::Done(grant.ticket, outcome, received));
         }
         if answer.throttle.is_zero() {
-            self.rest(effects);
+            self.rest(now, effects);
         } else {
             self.state = State::Resting {
                 until: now + answer.throttle,
@@ -421,26 +437,44 @@ impl SessionMachine {
     }
 
     /// The next moment at which [`timeout`](Self::timeout) has something to do.
-    pub const fn poll_timeout(&self) -> Option<Instant> {
+    pub fn poll_timeout(&self) -> Option<Instant> {
         match &self.state {
-            State::Waiting { deadline, .. } | State::Reading { deadline, .. } => Some(*deadline),
+            State::Waiting {
+                deadline, late_at, ..
+            } => Some(late_at.map_or(*deadline, |late| late.min(*deadline))),
+            State::Reading { deadline, .. } => Some(*deadline),
             State::Resting { until } => Some(*until),
-            State::Idle | State::Connecting(_) | State::WaitingForMemory { .. } | State::Closed => {
-                None
-            }
+            State::Idle => self.idle_until(),
+            State::Connecting(_) | State::WaitingForMemory { .. } | State::Closed => None,
         }
+    }
+
+    /// When an idle connection is closed.
+    fn idle_until(&self) -> Option<Instant> {
+        self.connection?;
+        self.used?.checked_add(self.config.max_idle?)
     }
 
     /// Time has passed.
     pub fn timeout<D>(&mut self, now: Instant, effects: &mut Vec<Effect<D>>) {
-        match self.state {
-            State::Waiting { deadline, .. } if deadline <= now => {
+        let idle_until = self.idle_until();
+        match &mut self.state {
+            State::Waiting { deadline, .. } if *deadline <= now => {
                 self.failed(now, "no answer within request.timeout.ms", effects);
             }
-            State::Reading { deadline, .. } if deadline <= now => {
+            State::Waiting { late_at, .. } => {
+                if late_at.take_if(|late| *late <= now).is_some() {
+                    effects.push(Effect::RefreshMetadata);
+                }
+            }
+            State::Reading { deadline, .. } if *deadline <= now => {
                 self.failed(now, "an answer that stopped half-way", effects);
             }
-            State::Resting { until } if until <= now => self.rest(effects),
+            State::Resting { until } if *until <= now => self.rest(now, effects),
+            State::Idle if idle_until.is_some_and(|until| until <= now) => {
+                self.connection = None;
+                effects.push(Effect::Disconnect);
+            }
             _ => {}
         }
     }
@@ -469,8 +503,9 @@ impl SessionMachine {
         plan
     }
 
-    fn rest<D>(&mut self, effects: &mut Vec<Effect<D>>) {
+    fn rest<D>(&mut self, now: Instant, effects: &mut Vec<Effect<D>>) {
         self.state = State::Idle;
+        self.used = Some(now);
         effects.push(Effect::Idle {
             has_session: self.session.id().is_some(),
         });

@@ -177,6 +177,7 @@ impl Frame {
                 fetch_max_wait: Duration::from_millis(500),
                 request_timeout: REQUEST_TIMEOUT,
                 reconnect: NO_PAUSE,
+                max_idle: None,
             },
             addresses: [9_001, 9_002].map(|port| Address::new("broker", port)),
             scenario,

@@ -42,6 +42,7 @@ impl World {
                 base: Duration::from_millis(50),
                 max: Duration::from_secs(1),
             },
+            max_idle: Some(Duration::from_secs(540)),
         };
         Self {
             machine: SessionMachine::new(config, FetchSession::incremental(), 3),
@@ -200,6 +201,18 @@ fn f042_a_connection_closed_while_idle_is_opened_again_without_pause_and_the_ses
 }
 
 #[test]
+fn f042_b195_an_idle_connection_is_closed_before_others_cut_it_and_the_session_goes_on() {
+    let mut world = World::busy();
+    world.answered();
+    let begin = world.now;
+    assert_eq!(world.wait(), [Effect::Disconnect]);
+    assert_eq!(world.now - begin, Duration::from_secs(540));
+    assert_eq!(world.machine.poll_timeout(), None);
+    assert_eq!(world.machine.session().id(), Some(9));
+    assert_eq!(world.start(Job::Fetch(grant(2))), [Effect::Connect]);
+}
+
+#[test]
 fn b044_a_connection_lost_in_flight_frees_custody_and_starts_the_session_over() {
     let mut world = World::busy();
     world.answered();
@@ -223,6 +236,9 @@ fn b044_a_connection_lost_in_flight_frees_custody_and_starts_the_session_over() 
 fn f038_no_answer_in_time_is_a_failure() {
     let mut world = World::busy();
     let begin = world.now;
+    // late by a second: somebody else may lead the partitions by now
+    assert_eq!(world.wait(), [Effect::RefreshMetadata]);
+    assert_eq!(world.now - begin, Duration::from_millis(1500));
     let effects = world.wait();
     assert_eq!(world.now - begin, Duration::from_secs(30));
     assert!(effects.contains(&Effect::Unavailable));
