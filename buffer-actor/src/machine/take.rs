@@ -107,6 +107,12 @@ impl<D> BufferMachine<D> {
             false
         });
         self.reader.holding = held;
+        // what was void before the reader knew it is not held by it
+        for &id in still_held {
+            if let Some(partition) = self.partitions.get_mut(id) {
+                partition.still_held = false;
+            }
+        }
     }
 
     /// Unread data of a paused partition goes back to the front, if it still counts.

@@ -111,6 +111,26 @@ fn what_is_given_back_after_a_seek_is_dropped() {
 }
 
 #[test]
+fn i8_a_reader_that_holds_what_a_seek_made_void_gets_the_new_records_when_it_asks_again() {
+    let mut world = World::new(config(), 1);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.done(&first, vec![data(&first.asks[0], 5, 50)]);
+    world.take();
+    // its take is under way, and says what it held before the seek
+    let holding = vec![world.ids[0]];
+    world.run(|machine, now, effects| machine.seek(now, &tp(0), 0, effects).unwrap());
+    world.request(holding, Vec::new(), None);
+    let again = world.reserve(Lane::Session).unwrap();
+    world.done(&again, vec![data(&again.asks[0], 5, 50)]);
+    let items = world.take();
+    assert_eq!(spans(&world, &items), [(0, 0, 5)]);
+    let more = world.reserve(Lane::Session).unwrap();
+    world.done(&more, vec![data(&more.asks[0], 5, 50)]);
+    let items = world.take();
+    assert_eq!(spans(&world, &items), [(0, 5, 10)], "it holds nothing any more");
+}
+
+#[test]
 fn i8_a_seek_or_a_pause_tells_the_reader_to_look() {
     let mut world = World::new(config(), 2);
     let effects = world.run(|machine, now, effects| {
