@@ -145,6 +145,7 @@ pub(crate) fn start(
             auto_create: config.allow_auto_create_topics(),
             setup_timeout: config.socket_connection_setup_timeout(),
             request_timeout: config.request_timeout(),
+            max_idle: config.connections_max_idle(),
             connector,
         },
         metadata::Neighbours {

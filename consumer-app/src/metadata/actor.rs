@@ -38,6 +38,8 @@ pub(crate) struct Options {
     pub(crate) setup_timeout: Duration,
     /// `request.timeout.ms`.
     pub(crate) request_timeout: Duration,
+    /// `connections.max.idle.ms`.
+    pub(crate) max_idle: Option<Duration>,
     /// Makes connections.
     pub(crate) connector: Arc<dyn Connect>,
 }
@@ -61,8 +63,8 @@ pub(crate) struct MetadataActor {
     options: Options,
     neighbours: Neighbours,
     status: Status,
-    /// Control connections that work.
-    clients: HashMap<Address, ControlClient>,
+    /// Control connections that work, and when they were last used.
+    clients: HashMap<Address, (ControlClient, Instant)>,
     /// Who wants to know the partitions of a topic.
     askers: HashMap<Arc<str>, Vec<oneshot::Sender<Result<usize, ErrorCode>>>>,
     effects: Vec<Effect>,
@@ -103,7 +105,16 @@ impl MetadataActor {
             self.perform(effect, ctx);
         }
         self.effects = effects;
+        self.close_idle(now);
         self.arm(ctx);
+    }
+
+    /// Connections that carried nothing for long are closed, before something on the way drops them silently.
+    fn close_idle(&mut self, now: Instant) {
+        if let Some(max_idle) = self.options.max_idle {
+            self.clients
+                .retain(|_, (_, used)| now.saturating_duration_since(*used) < max_idle);
+        }
     }
 
     fn perform(&mut self, effect: Effect, ctx: &mut Context<Self>) {
@@ -120,7 +131,7 @@ impl MetadataActor {
                     topics = snapshot.topics.len(),
                     "metadata changed"
                 );
-                self.clients.retain(|address, client| {
+                self.clients.retain(|address, (client, _)| {
                     client.failure().is_none()
                         && snapshot.brokers.values().any(|known| known == address)
                 });
@@ -201,14 +212,16 @@ impl MetadataActor {
     }
 
     fn client(&self, peer: &Peer) -> Option<ControlClient> {
-        let client = self.clients.get(&peer.address)?;
+        let (client, _) = self.clients.get(&peer.address)?;
         client.failure().is_none().then(|| client.clone())
     }
 
     /// Keeps a connection that answered, if it leads to a broker that metadata names; a bootstrap address is closed after use.
     fn adopt(&mut self, client: ControlClient) {
         if client.peer().node.is_some() {
-            self.clients.insert(client.peer().address.clone(), client);
+            let now = tokio::time::Instant::now().into_std();
+            self.clients
+                .insert(client.peer().address.clone(), (client, now));
         }
     }
 

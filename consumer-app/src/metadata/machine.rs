@@ -1,6 +1,6 @@
 //! The decisions of metadata: what to ask, what an answer changes, what the application must hear. No clock, no I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -326,6 +326,7 @@ impl MetadataMachine {
         effects: &mut Vec<Effect>,
     ) -> bool {
         let mut complete = true;
+        let mut said = BTreeSet::new();
         let report_after = self.report_after();
         for name in self.assigned.values() {
             let error = match errors.get(name.topic()) {
@@ -341,7 +342,10 @@ impl MetadataMachine {
             match known {
                 Some(trouble) => trouble.error = error,
                 None => {
-                    effects.push(Effect::Missing(name.topic().into(), error));
+                    // said once a topic, not once for each of its partitions
+                    if said.insert(name.topic()) {
+                        effects.push(Effect::Missing(name.topic().into(), error));
+                    }
                     let trouble = Trouble {
                         error,
                         next_report: now + report_after,
