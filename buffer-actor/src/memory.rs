@@ -109,7 +109,8 @@ impl Buffers for Memory {
     }
 
     fn seal(&mut self, filled: Vec<u8>) -> Bytes {
-        let counted = filled.len() as u64;
+        // what it occupies, not what it contains
+        let counted = filled.capacity() as u64;
         self.0.charged.fetch_add(counted, Ordering::AcqRel);
         Self::seal(self, filled, counted)
     }
@@ -226,9 +227,9 @@ mod tests {
         buffer.clear();
         buffer.extend_from_slice(&[1; 500]);
         let bytes = Buffers::seal(&mut memory, buffer);
-        assert_eq!(memory.drain(), (500, 0));
+        assert_eq!(memory.drain(), (GRAIN as u64, 0));
         drop(bytes);
-        assert_eq!(memory.drain(), (0, 500));
+        assert_eq!(memory.drain(), (0, GRAIN as u64));
     }
 
     #[test]

@@ -249,7 +249,7 @@ impl Part {
                 return Ok(Found::End);
             };
             let header = *entry.header();
-            if header.next_offset() <= self.position {
+            if header.is_before(self.position) {
                 // a broker sends the batch that contains the offset; one wholly below it was given before
                 self.at += entry.range().len();
                 continue;
