@@ -129,7 +129,7 @@ impl Builder {
         self
     }
 
-    /// Offers only these versions of an API, as an older or newer broker would; an empty range leaves the API out.
+    /// Offers only these versions of an API, as an older broker would.
     ///
     /// ```
     /// use test_broker::{ApiKey, TestBroker};
@@ -138,10 +138,16 @@ impl Builder {
     /// let old = TestBroker::builder()
     ///     .api_versions(ApiKey::Fetch, 4..=8)
     ///     .api_versions(ApiKey::Metadata, 0..=6)
-    ///     .api_versions(ApiKey::OffsetForLeaderEpoch, 1..=0);
+    ///     .without_api(ApiKey::OffsetForLeaderEpoch);
     /// ```
     pub fn api_versions(mut self, api: ApiKey, versions: RangeInclusive<i16>) -> Self {
         self.settings.versions.cap(api, versions);
+        self
+    }
+
+    /// Does not offer an API at all.
+    pub fn without_api(mut self, api: ApiKey) -> Self {
+        self.settings.versions.remove(api);
         self
     }
 

@@ -104,10 +104,9 @@ fn append_all(
         }
         let records = data.records.clone().unwrap_or_default();
         let appended = append(cluster, context, name, data.index, &records);
-        let response = match (appended, forced) {
-            (_, Some(forced)) => failed(data.index, forced.error),
-            (Ok(response), None) => response,
-            (Err(refused), None) => refused,
+        let response = match forced {
+            Some(forced) => failed(data.index, forced.error),
+            None => appended,
         };
         if response.current_leader.leader_id.0 >= 0 {
             leaders.insert(response.current_leader.leader_id.0);
@@ -123,10 +122,10 @@ fn append(
     name: &str,
     index: i32,
     records: &Bytes,
-) -> Result<PartitionProduceResponse, PartitionProduceResponse> {
+) -> PartitionProduceResponse {
     let unknown = failed(index, ResponseError::UnknownTopicOrPartition);
     let Some(topic) = cluster.topics.get(name) else {
-        return Err(unknown);
+        return unknown;
     };
     let now = cluster.settings.clock.now();
     let limits = ProduceLimits {
@@ -134,7 +133,7 @@ fn append(
         log_append_time: topic.config.log_append_time.then_some(now),
     };
     let Some((partition, decoder, id)) = cluster.partition_mut(name, index) else {
-        return Err(unknown);
+        return unknown;
     };
     if let Err(error) = partition.check_access(context.node, -1, true) {
         let mut response = failed(index, error);
@@ -143,7 +142,7 @@ fn append(
                 .with_leader_id(BrokerId(partition.leader.unwrap_or(-1)))
                 .with_leader_epoch(partition.leader_epoch);
         }
-        return Err(response);
+        return response;
     }
     let log_start_offset = partition.log.log_start_offset();
     let refuse = |error: AppendError| {
@@ -155,23 +154,26 @@ fn append(
         }
     };
     if context.version < ZSTD && is_zstd(records) {
-        return Err(refuse(AppendError::Zstd));
+        return refuse(AppendError::Zstd);
     }
     let epoch = partition.leader_epoch;
     let appended = partition
         .log
-        .append_produced(records, epoch, limits, decoder)
-        .map_err(refuse)?;
+        .append_produced(records, epoch, limits, decoder);
+    let appended = match appended {
+        Ok(appended) => appended,
+        Err(error) => return refuse(error),
+    };
     if appended.duplicate.is_none() {
         cluster.purgatory.wake(id);
     }
     // for a repeated batch a real broker gives its largest timestamp here, whatever its timestamp type
     let log_append_time = appended.duplicate.or(limits.log_append_time);
-    Ok(PartitionProduceResponse::default()
+    PartitionProduceResponse::default()
         .with_index(index)
         .with_base_offset(appended.base_offset)
         .with_log_append_time_ms(log_append_time.unwrap_or(-1))
-        .with_log_start_offset(log_start_offset))
+        .with_log_start_offset(log_start_offset)
 }
 
 fn endpoints(cluster: &Cluster, leaders: &BTreeSet<i32>) -> Vec<NodeEndpoint> {

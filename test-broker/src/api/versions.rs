@@ -43,9 +43,13 @@ impl Versions {
             let last = *versions.end().min(cap.end());
             *versions = first..=last;
             if first > last {
-                self.served.remove(&(api as i16));
+                self.remove(api);
             }
         }
+    }
+
+    pub(crate) fn remove(&mut self, api: ApiKey) {
+        self.served.remove(&(api as i16));
     }
 
     /// The API of a request, if it is offered.

@@ -15,7 +15,7 @@ pub(super) enum Shape {
     /// An array, nullable or not, of structures with these fields.
     Array(&'static [Field], &'static [Tag]),
     /// An array of plain values.
-    ArrayOf(&'static Shape),
+    ArrayOf(&'static Self),
     /// A structure with these fields.
     Struct(&'static [Field]),
 }

@@ -317,7 +317,7 @@ async fn b025_a_follower_in_the_clients_rack_is_preferred() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn b055_sessions_are_evicted_end_to_end() {
     let mut cache = test_broker::SessionCacheConfig::default();
     (cache.slots, cache.shards) = (2, 1);
@@ -330,10 +330,11 @@ async fn b055_sessions_are_evicted_end_to_end() {
         all.session(0, 0)
     };
     let small = client.fetch(&open(1)).await.session_id;
+    tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     let other = client.fetch(&open(2)).await.session_id;
     assert!(small > 0 && other > 0);
     assert_eq!(broker.counters().fetch_sessions, 2);
-    tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     let large = client.fetch(&open(3)).await.session_id;
     assert!(large > 0);
     let counters = broker.node_counters(1).expect("a node");

@@ -267,3 +267,7 @@ fn put_varint(buffer: &mut BytesMut, value: usize) {
     }
     buffer.put_u8(rest as u8);
 }
+
+#[cfg(test)]
+#[path = "encode_tests.rs"]
+mod tests;
