@@ -4,6 +4,7 @@
 //! In an incremental request *omitted means fetched again at the offset last sent* (measured on 4.4). So whatever the grant
 //! does not name is forgotten, and whatever it names with other values than before is named again.
 
+mod plan;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use buffer_actor::{Ask, Backoff, FetchEpoch, PartitionId};
 
+pub use self::plan::{AnswerHead, Forgotten, Named, Plan, Sent, Verdict};
 use crate::cluster::{Located, PartitionTable, Topic};
 use crate::wire::fetch::TopicKey;
 
@@ -27,77 +29,6 @@ const REFUSED: Backoff = Backoff {
     base: Duration::from_secs(1),
     max: Duration::from_secs(60),
 };
-
-/// What a request must say.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Plan {
-    /// 0 for none.
-    pub session_id: i32,
-    /// 0 begins a session, -1 goes without or ends it, else the number of this request in it.
-    pub session_epoch: i32,
-    /// Topics go by id, which needs Fetch v13; else by name, up to v12.
-    pub topic_ids: bool,
-    /// Partitions to name, in this order.
-    pub named: Vec<Named>,
-    /// Partitions that leave the session.
-    pub forgotten: Vec<Forgotten>,
-}
-
-/// A partition that a request names.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Named {
-    /// Its topic.
-    pub topic: Arc<Topic>,
-    /// Its index.
-    pub index: i32,
-    /// What is said of it.
-    pub sent: Sent,
-}
-
-/// What a session keeps of a partition at the broker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Sent {
-    /// Fetch offset.
-    pub offset: i64,
-    /// Current leader epoch.
-    pub leader_epoch: i32,
-    /// The partition's limit, bytes.
-    pub max_bytes: i32,
-}
-
-/// A partition that a request drops from the session.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Forgotten {
-    /// Its topic, by the id under which it was named.
-    pub topic: Arc<Topic>,
-    /// Its index.
-    pub index: i32,
-}
-
-/// What the head of an answer says, and whom its partitions belong to.
-#[derive(Debug, Clone, Copy)]
-pub struct AnswerHead {
-    /// Top-level error code, 0 for none.
-    pub error_code: i16,
-    /// 0 for none.
-    pub session_id: i32,
-    /// The broker asks to be left alone for a while (KIP-219).
-    pub throttled: bool,
-}
-
-/// What to do with an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Use it.
-    Accepted,
-    /// It does not fit what was asked: use nothing of it.
-    Rejected {
-        /// For the log.
-        reason: &'static str,
-        /// Whether metadata may be out of date.
-        refresh_metadata: bool,
-    },
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Next {
@@ -127,6 +58,8 @@ struct Entry {
 pub struct FetchSession {
     wants_session: bool,
     next: Next,
+    /// Whether the last full request asked for a session.
+    begins: bool,
     /// Whether the session names topics by id; cannot change within a session.
     topic_ids: bool,
     /// By slot.
@@ -154,6 +87,7 @@ impl FetchSession {
         Self {
             wants_session,
             next: Next::Full { closes: 0 },
+            begins: false,
             topic_ids: false,
             entries: Vec::new(),
             names: BTreeMap::new(),
@@ -207,9 +141,9 @@ impl FetchSession {
     ) -> Plan {
         self.entries.clear();
         self.names.clear();
-        let wants = self.wants_session && self.ask_again_at.is_none_or(|at| at <= now);
+        self.begins = self.wants_session && self.ask_again_at.is_none_or(|at| at <= now);
         let mut order: Vec<&Ask> = asks.iter().collect();
-        if !wants {
+        if !self.begins {
             // a broker turns the order only within a session (KAFKA-12330)
             order.sort_by_key(|ask| ask.served);
         }
@@ -221,7 +155,11 @@ impl FetchSession {
         }
         Plan {
             session_id: closes,
-            session_epoch: if wants { INITIAL_EPOCH } else { FINAL_EPOCH },
+            session_epoch: if self.begins {
+                INITIAL_EPOCH
+            } else {
+                FINAL_EPOCH
+            },
             topic_ids: self.topic_ids,
             named,
             forgotten: Vec::new(),
@@ -248,7 +186,12 @@ impl FetchSession {
                     entry.request = request;
                     entry.epoch = ask.epoch;
                     entry.parked = ask.parked;
-                    let sent = sent(ask);
+                    let mut sent = sent(ask);
+                    if ask.parked {
+                        // an answer may have told of records that the lane that holds it has not seen yet: named below them,
+                        // it would end every long poll at once
+                        sent.offset = sent.offset.max(entry.high_watermark);
+                    }
                     if entry.sent != sent {
                         entry.sent = sent;
                         altered.push(entry.named());
@@ -441,7 +384,8 @@ impl FetchSession {
                         "the answer to a full request is not about the partitions asked for",
                     );
                 }
-                if head.session_id == 0 {
+                // a session that nobody asked for is none: no broker keeps it
+                if head.session_id == 0 || !self.begins {
                     self.refused(now);
                 } else {
                     self.refusals = 0;
@@ -493,8 +437,7 @@ impl FetchSession {
 
     fn refused(&mut self, now: Instant) {
         self.next = Next::Full { closes: 0 };
-        let asked = self.ask_again_at.is_none_or(|at| at <= now);
-        if self.wants_session && asked {
+        if self.begins {
             // without jitter: brokers serve the requests of one consumer only
             self.ask_again_at = Some(now + REFUSED.delay(self.refusals, 200));
             self.refusals = self.refusals.saturating_add(1);

@@ -138,7 +138,7 @@ enum State {
         deadline: Instant,
         kept: bool,
     },
-    /// Throttled, or after a failure.
+    /// Throttled, after a failure, or after answers that could not be used.
     Resting { until: Instant },
     /// For good.
     Closed,
@@ -156,6 +156,8 @@ pub struct SessionMachine {
     used: Option<Instant>,
     /// Failures in a row.
     failures: u32,
+    /// Answers in a row that could not be used.
+    rejections: u32,
     jitter: Jitter,
 }
 
@@ -175,6 +177,7 @@ impl SessionMachine {
             state: State::Idle,
             used: None,
             failures: 0,
+            rejections: 0,
             jitter: Jitter::new(seed),
         }
     }
@@ -350,12 +353,22 @@ impl SessionMachine {
         };
         let mentioned = answer.partitions.iter().map(|part| part.partition);
         let verdict = self.session.receive(now, head, mentioned);
+        let mut pause = answer.throttle;
         let outcome = match verdict {
-            Verdict::Accepted => Outcome::Reply(self.replies(answer.partitions)),
+            Verdict::Accepted => {
+                self.rejections = 0;
+                Outcome::Reply(self.replies(answer.partitions))
+            }
             Verdict::Rejected {
                 reason,
                 refresh_metadata,
             } => {
+                // an evicted session is begun anew at once; a broker that refuses that too would be asked without end
+                if let Some(before) = self.rejections.checked_sub(1) {
+                    let random = self.jitter.next();
+                    pause = pause.max(self.config.reconnect.delay(before, random));
+                }
+                self.rejections = self.rejections.saturating_add(1);
                 effects.push(Effect::SessionTrouble(reason));
                 if refresh_metadata {
                     effects.push(Effect::RefreshMetadata);
@@ -366,12 +379,10 @@ impl SessionMachine {
         if let Job::Fetch(grant) = work.job {
             effects.push(Effect::Done(grant.ticket, outcome, received));
         }
-        if answer.throttle.is_zero() {
+        if pause.is_zero() {
             self.rest(now, effects);
         } else {
-            self.state = State::Resting {
-                until: now + answer.throttle,
-            };
+            self.state = State::Resting { until: now + pause };
         }
     }
 

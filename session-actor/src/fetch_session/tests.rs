@@ -343,6 +343,45 @@ fn a_parked_partition_stays_in_the_session_and_nobody_asks_for_it() {
 }
 
 #[test]
+fn a_parked_partition_is_named_at_the_newest_high_watermark_that_an_answer_told() {
+    let mut world = World::live(2);
+    let parked = Ask {
+        offset: 50,
+        max_bytes: 0,
+        parked: true,
+        ..ask(1, 0)
+    };
+    world.build(&[ask(0, 0), parked]);
+    // records came, and their first batch was sent with this answer: at 50 the next one would come back at once, with it again
+    world.session.observe(id(1), 60);
+    world.answer(head(123), &[1]);
+    let plan = world.build(&[ask(0, 0), parked]);
+    assert_eq!(named(&plan), [(1, 60)]);
+    let later = Ask {
+        offset: 70,
+        ..parked
+    };
+    assert_eq!(named(&world.build(&[ask(0, 0), later])), [(1, 70)]);
+}
+
+#[test]
+fn lane_2_takes_no_session_from_a_broker_that_gives_one_unasked() {
+    let mut world = World::new(FetchSession::sessionless());
+    world.build(&[ask(0, 0)]);
+    assert_eq!(world.full_answer(9, 1), Verdict::Accepted);
+    assert_eq!(world.session.id(), None);
+    assert_eq!(session(&world.build(&[ask(0, 0)])), (0, -1));
+
+    // nor does lane 1 while it waits to ask again
+    let mut world = World::new(FetchSession::incremental());
+    world.build(&[ask(0, 0)]);
+    world.full_answer(0, 1);
+    assert_eq!(session(&world.build(&[ask(0, 0)])), (0, -1));
+    world.full_answer(9, 1);
+    assert_eq!(session(&world.build(&[ask(0, 0)])), (0, -1));
+}
+
+#[test]
 fn a_touch_parks_everything_and_the_next_request_names_everything_again() {
     let mut world = World::live(2);
     world.session.observe(id(0), 30);

@@ -256,6 +256,39 @@ fn f038_no_answer_in_time_is_a_failure() {
 }
 
 #[test]
+fn answers_that_cannot_be_used_in_a_row_make_the_lane_rest() {
+    let mut world = World::busy();
+    let refused = |world: &mut World, ticket| {
+        if world.machine.state == State::Idle {
+            world.start(Job::Fetch(grant(ticket)));
+        }
+        world.length(50);
+        let answer = Answer {
+            error_code: 70,
+            ..answer(0, 0)
+        };
+        world.run(|machine, now, effects| machine.answer(now, answer, 0, effects))
+    };
+    for _ in 0..2 {
+        // an evicted session is begun anew at once
+        let effects = refused(&mut world, 1);
+        assert_eq!(effects.last(), Some(&Effect::Idle { has_session: false }));
+        for pause in [50, 100, 200] {
+            let effects = refused(&mut world, 2);
+            let done = Effect::Done(TicketId(2), Outcome::Failed, 0);
+            assert_eq!(effects.last(), Some(&done), "{effects:?}");
+            let begin = world.now;
+            assert_eq!(world.wait(), [Effect::Idle { has_session: false }]);
+            let pause = Duration::from_millis(pause);
+            let rested = world.now - begin;
+            assert!(rested >= pause * 8 / 10 && rested <= pause * 12 / 10);
+        }
+        world.start(Job::Fetch(grant(3)));
+        assert_eq!(world.answered().last(), Some(&IDLE));
+    }
+}
+
+#[test]
 fn an_answer_larger_than_reserved_waits_without_a_deadline_of_its_own() {
     let mut world = World::busy();
     assert_eq!(world.length(1500), [Effect::NeedMore(TicketId(1), 300)]);

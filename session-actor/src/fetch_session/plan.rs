@@ -1,0 +1,76 @@
+//! What goes between a session and those who write its requests and read its answers.
+
+use std::sync::Arc;
+
+use crate::cluster::Topic;
+
+/// What a request must say.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Plan {
+    /// 0 for none.
+    pub session_id: i32,
+    /// 0 begins a session, -1 goes without or ends it, else the number of this request in it.
+    pub session_epoch: i32,
+    /// Topics go by id, which needs Fetch v13; else by name, up to v12.
+    pub topic_ids: bool,
+    /// Partitions to name, in this order.
+    pub named: Vec<Named>,
+    /// Partitions that leave the session.
+    pub forgotten: Vec<Forgotten>,
+}
+
+/// A partition that a request names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Named {
+    /// Its topic.
+    pub topic: Arc<Topic>,
+    /// Its index.
+    pub index: i32,
+    /// What is said of it.
+    pub sent: Sent,
+}
+
+/// What a session keeps of a partition at the broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Sent {
+    /// Fetch offset.
+    pub offset: i64,
+    /// Current leader epoch.
+    pub leader_epoch: i32,
+    /// The partition's limit, bytes.
+    pub max_bytes: i32,
+}
+
+/// A partition that a request drops from the session.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Forgotten {
+    /// Its topic, by the id under which it was named.
+    pub topic: Arc<Topic>,
+    /// Its index.
+    pub index: i32,
+}
+
+/// What the head of an answer says, and whom its partitions belong to.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerHead {
+    /// Top-level error code, 0 for none.
+    pub error_code: i16,
+    /// 0 for none.
+    pub session_id: i32,
+    /// The broker asks to be left alone for a while (KIP-219).
+    pub throttled: bool,
+}
+
+/// What to do with an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Use it.
+    Accepted,
+    /// It does not fit what was asked: use nothing of it.
+    Rejected {
+        /// For the log.
+        reason: &'static str,
+        /// Whether metadata may be out of date.
+        refresh_metadata: bool,
+    },
+}
