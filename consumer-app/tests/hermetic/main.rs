@@ -3,4 +3,5 @@
 
 mod batches;
 mod fetch_pipeline;
+mod runtimes;
 mod support;
