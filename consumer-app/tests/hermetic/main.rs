@@ -3,5 +3,8 @@
 
 mod batches;
 mod fetch_pipeline;
+mod fetch_sessions;
+mod futures;
+mod known_end;
 mod runtimes;
 mod support;
