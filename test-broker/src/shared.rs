@@ -106,8 +106,12 @@ impl NodeTasks {
         *self.phase.borrow()
     }
 
+    /// Runs a task until the node is stopped; one that is stopped already runs none.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = lock(&self.tasks);
+        if self.phase() == Phase::Down {
+            return;
+        }
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task);
     }

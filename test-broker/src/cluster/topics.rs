@@ -191,8 +191,11 @@ fn check_assignment(assignment: &[Vec<i32>], live: &[i32]) -> Result<Vec<Vec<i32
         let mut distinct = replicas.clone();
         distinct.sort_unstable();
         distinct.dedup();
-        if replicas.is_empty() || !known || distinct.len() != replicas.len() {
-            let message = format!("{replicas:?} is not a list of different live brokers.");
+        let alike = assignment.first().map(Vec::len) == Some(replicas.len());
+        if replicas.is_empty() || !known || !alike || distinct.len() != replicas.len() {
+            let message = format!(
+                "{replicas:?}: different live brokers are needed, as many for each partition."
+            );
             return Err(TopicError::new(
                 ResponseError::InvalidReplicaAssignment,
                 message,

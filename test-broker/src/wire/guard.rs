@@ -9,8 +9,8 @@ use kafka_protocol::messages::ApiKey;
 
 use super::schema::{Reader, layout_of};
 
-/// Elements of all arrays of one request together. A decoded element takes some hundred bytes, its encoding as few as
-/// two, so that the frame's size alone does not bound the memory.
+/// Elements of all arrays and tagged fields of one request together. A decoded one takes some hundred bytes, its encoding
+/// as few as two, so that the frame's size alone does not bound the memory.
 const MAX_ELEMENTS: usize = 1_000_000;
 
 /// Why a request is refused before it is decoded. The connection is closed, as a real broker does.
@@ -22,7 +22,7 @@ pub(crate) enum Malformed {
     NegativeLength,
     #[error("an array of {count} elements in {left} bytes")]
     Count { count: usize, left: usize },
-    #[error("more than {MAX_ELEMENTS} array elements in one request")]
+    #[error("more than {MAX_ELEMENTS} array elements and tagged fields in one request")]
     TooManyElements,
     #[error("a variable-length integer of more than 32 bits")]
     Varint,
@@ -32,7 +32,7 @@ pub(crate) enum Malformed {
     Undecodable(String),
 }
 
-/// How many array elements a request may still have.
+/// How many array elements and tagged fields a request may still have.
 pub(super) struct Budget {
     elements: usize,
 }

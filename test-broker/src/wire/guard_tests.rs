@@ -266,3 +266,17 @@ fn a_tagged_field_whose_size_lies_is_refused() {
     let refused = check(sample.api, 12, &body);
     assert_eq!(refused, Err(Malformed::TagSize { number: 0, size: 7 }));
 }
+
+#[test]
+fn f017_many_tagged_fields_are_refused_too() {
+    // ApiVersions v3: two empty names, then 2,000,000 tagged fields of no bytes, number 1 each
+    let mut body = vec![1, 1, 0x80, 0x89, 0x7a];
+    body.resize(5 + 4_000_000, 1);
+    for size in body[5..].iter_mut().skip(1).step_by(2) {
+        *size = 0;
+    }
+    assert_eq!(
+        check(ApiKey::ApiVersions, 3, &body),
+        Err(Malformed::TooManyElements)
+    );
+}

@@ -1,6 +1,6 @@
 use bytes::{Buf, Bytes};
 
-use super::guard::Malformed;
+use super::guard::{Budget, Malformed};
 use super::schema::Reader;
 
 /// The header of a request. Its first three fields have the same layout in every version, so that they can be read
@@ -34,7 +34,7 @@ impl RequestHeader {
         let client_id = reader.string(false)?.map(String::from_utf8_lossy);
         let client_id = client_id.map(|id| id.into_owned());
         if flexible {
-            reader.tags(&[], 0)?;
+            reader.tags(&[], 0, &mut Budget::default())?;
         }
         let read = reader.position();
         frame.advance(read);

@@ -75,7 +75,7 @@ impl Walk {
             }
         }
         if self.flexible {
-            reader.tags(tags, self.version)?;
+            reader.tags(tags, self.version, budget)?;
         }
         Ok(())
     }
@@ -194,8 +194,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Tagged fields. A known one must be as long as it says, since the decoder goes by its type and not by its size.
-    pub(super) fn tags(&mut self, known: &'static [Tag], version: i16) -> Result<(), Malformed> {
+    pub(super) fn tags(
+        &mut self,
+        known: &'static [Tag],
+        version: i16,
+        budget: &mut Budget,
+    ) -> Result<(), Malformed> {
         for _ in 0..self.varint()? {
+            budget.spend(1)?;
             let number = self.varint()?;
             let size = self.varint()? as usize;
             let end = self.at.saturating_add(size);
@@ -205,7 +211,7 @@ impl<'a> Reader<'a> {
                         version,
                         flexible: true,
                     };
-                    walk.value(self, &tag.shape, &mut Budget::default())?;
+                    walk.value(self, &tag.shape, budget)?;
                     if self.at != end {
                         return Err(Malformed::TagSize { number, size });
                     }
