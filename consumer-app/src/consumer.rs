@@ -10,7 +10,7 @@ use record_batch::TopicPartition;
 use tokio::sync::watch;
 
 use crate::builder::ConsumerBuilder;
-use crate::config::ConsumerConfig;
+use crate::config::{ConsumerConfig, IsolationLevel};
 use crate::error::{Error, Result};
 use crate::facade::{Close, Ports};
 use crate::metadata::AskPartitions;
@@ -168,15 +168,19 @@ impl ConsumerHandle {
     ///
     /// # Errors
     /// [`Error::BlankTopic`], [`Error::Closed`].
-    pub fn assign<I>(&self, partitions: I) -> impl Future<Output = Result<()>> + Send + 'static
+    pub fn assign<I>(
+        &self,
+        partitions: I,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<I>
     where
         I: IntoIterator,
         I::Item: Into<TopicPartition>,
     {
+        let partitions = partitions.into_iter().map(Into::into);
         self.assign_from(
             partitions
-                .into_iter()
-                .map(|partition| (partition.into(), Start::Reset)),
+                .map(|partition| (partition, Start::Reset))
+                .collect(),
         )
     }
 
@@ -185,22 +189,25 @@ impl ConsumerHandle {
     ///
     /// # Errors
     /// As [`assign`](Self::assign), and [`Error::NegativeOffset`].
-    pub fn assign_at<I>(&self, partitions: I) -> impl Future<Output = Result<()>> + Send + 'static
+    pub fn assign_at<I>(
+        &self,
+        partitions: I,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<I>
     where
         I: IntoIterator<Item = (TopicPartition, i64)>,
     {
+        let partitions = partitions.into_iter();
         self.assign_from(
             partitions
-                .into_iter()
-                .map(|(partition, offset)| (partition, Start::Offset(offset))),
+                .map(|(partition, offset)| (partition, Start::Offset(offset)))
+                .collect(),
         )
     }
 
     fn assign_from(
         &self,
-        partitions: impl Iterator<Item = (TopicPartition, Start)>,
-    ) -> impl Future<Output = Result<()>> + Send + 'static {
-        let partitions: Vec<(TopicPartition, Start)> = partitions.collect();
+        partitions: Vec<(TopicPartition, Start)>,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
         let refused = partitions.iter().find_map(|(partition, start)| {
             if partition.topic().trim().is_empty() {
                 return Some(Error::BlankTopic);
@@ -238,7 +245,7 @@ impl ConsumerHandle {
     pub fn partitions_for(
         &self,
         topic: &str,
-    ) -> impl Future<Output = Result<Vec<TopicPartition>>> + Send + 'static {
+    ) -> impl Future<Output = Result<Vec<TopicPartition>>> + Send + 'static + use<> {
         let status = self.ports.status.clone();
         let topic: Arc<str> = topic.into();
         let asked = self.ports.metadata.send(AskPartitions(Arc::clone(&topic)));
@@ -262,6 +269,18 @@ impl ConsumerHandle {
         self.ports.shared.get(partition)?.offsets().given
     }
 
+    /// Where a partition ended when a broker last answered a fetch of it: its high watermark or, with
+    /// `isolation.level=read_committed`, its last stable offset. `None` if it is not assigned or no broker has answered since it
+    /// was. No message, no waiting.
+    pub fn known_end(&self, partition: &TopicPartition) -> Option<i64> {
+        let state = self.ports.shared.get(partition)?;
+        let end = match self.config.isolation_level() {
+            IsolationLevel::ReadCommitted => state.last_stable_offset(),
+            IsolationLevel::ReadUncommitted => state.high_watermark(),
+        };
+        (end >= 0).then_some(end)
+    }
+
     /// As [`position`](Self::position), waiting for a position that is being looked up, no longer than `default.api.timeout.ms`.
     ///
     /// # Errors
@@ -269,7 +288,7 @@ impl ConsumerHandle {
     pub fn await_position(
         &self,
         partition: &TopicPartition,
-    ) -> impl Future<Output = Result<i64>> + Send + 'static {
+    ) -> impl Future<Output = Result<i64>> + Send + 'static + use<> {
         let status = self.ports.status.clone();
         let asked = self.ports.buffer.send(AwaitPosition {
             partition: partition.clone(),
@@ -286,7 +305,7 @@ impl ConsumerHandle {
         &self,
         partition: &TopicPartition,
         offset: i64,
-    ) -> impl Future<Output = Result<()>> + Send + 'static {
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
         let refused = (offset < 0).then(|| Error::NegativeOffset {
             partition: partition.clone(),
             offset,
@@ -312,7 +331,7 @@ impl ConsumerHandle {
     pub fn seek_to_beginning(
         &self,
         partition: &TopicPartition,
-    ) -> impl Future<Output = Result<i64>> + Send + 'static {
+    ) -> impl Future<Output = Result<i64>> + Send + 'static + use<> {
         self.seek_to(partition, ResetTo::Earliest)
     }
 
@@ -324,7 +343,7 @@ impl ConsumerHandle {
     pub fn seek_to_end(
         &self,
         partition: &TopicPartition,
-    ) -> impl Future<Output = Result<i64>> + Send + 'static {
+    ) -> impl Future<Output = Result<i64>> + Send + 'static + use<> {
         self.seek_to(partition, ResetTo::Latest)
     }
 
@@ -332,7 +351,7 @@ impl ConsumerHandle {
         &self,
         partition: &TopicPartition,
         end: ResetTo,
-    ) -> impl Future<Output = Result<i64>> + Send + 'static {
+    ) -> impl Future<Output = Result<i64>> + Send + 'static + use<> {
         let status = self.ports.status.clone();
         let sought = self.ports.buffer.send(Seek {
             partition: partition.clone(),
@@ -352,7 +371,10 @@ impl ConsumerHandle {
     ///
     /// # Errors
     /// [`Error::NoPosition`] if one of them is not assigned; then none is paused.
-    pub fn pause<'a, I>(&self, partitions: I) -> impl Future<Output = Result<()>> + Send + use<I>
+    pub fn pause<'a, I>(
+        &self,
+        partitions: I,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<I>
     where
         I: IntoIterator<Item = &'a TopicPartition>,
     {
@@ -363,7 +385,10 @@ impl ConsumerHandle {
     ///
     /// # Errors
     /// As [`pause`](Self::pause).
-    pub fn resume<'a, I>(&self, partitions: I) -> impl Future<Output = Result<()>> + Send + use<I>
+    pub fn resume<'a, I>(
+        &self,
+        partitions: I,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<I>
     where
         I: IntoIterator<Item = &'a TopicPartition>,
     {
@@ -374,7 +399,7 @@ impl ConsumerHandle {
         &self,
         partitions: I,
         paused: bool,
-    ) -> impl Future<Output = Result<()>> + Send + use<I>
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<I>
     where
         I: IntoIterator<Item = &'a TopicPartition>,
     {
@@ -400,7 +425,7 @@ impl ConsumerHandle {
     ///
     /// # Errors
     /// [`Error::Closed`].
-    pub fn metrics(&self) -> impl Future<Output = Result<Metrics>> + Send + 'static {
+    pub fn metrics(&self) -> impl Future<Output = Result<Metrics>> + Send + 'static + use<> {
         let status = self.ports.status.clone();
         let stats = Arc::clone(&self.ports.stats);
         let buffer = self.ports.buffer.send(GetStatus);
@@ -416,7 +441,10 @@ impl ConsumerHandle {
     ///
     /// # Errors
     /// As there.
-    pub fn close(&self, timeout: Duration) -> impl Future<Output = Result<()>> + Send + 'static {
+    pub fn close(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
         self.begin_close(timeout);
         let mut end = self.end.clone();
         async move {
