@@ -6,6 +6,7 @@ use kafka_protocol::messages::fetch_response::{
 };
 use kafka_protocol::messages::{FetchResponse, ProducerId, TopicName};
 use kafka_protocol::protocol::{Encodable, StrBytes};
+use test_broker::BatchBuilder;
 
 /// The newest Fetch in which topics go by name: what brokers are capped at that give crafted answers.
 pub(crate) const FETCH_BY_NAME: i16 = 12;
@@ -47,4 +48,10 @@ pub(crate) fn aborted(producer_id: i64, first_offset: i64) -> AbortedTransaction
 /// A topic's name as the messages want it.
 pub(crate) fn topic_name(name: &'static str) -> TopicName {
     TopicName(StrBytes::from_static_str(name))
+}
+
+/// Adds one record at an offset.
+pub(crate) fn with_record(partition: PartitionData, offset: i64, value: &str) -> PartitionData {
+    let batch = BatchBuilder::new().base_offset(offset).record(value);
+    partition.with_records(Some(batch.build()))
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use consumer_app::TopicPartition;
-use test_broker::{ApiKey, FetchSummary, RequestRecord, TestBroker};
+use test_broker::{ApiKey, FetchPartitionSummary, FetchSummary, RequestRecord, TestBroker};
 
 /// The Fetch requests so far, with the node that took each in.
 pub(crate) fn fetches(broker: &TestBroker) -> Vec<(i32, FetchSummary)> {
@@ -77,4 +77,19 @@ pub(crate) fn sessions(broker: &TestBroker) -> BTreeMap<i32, SessionStory> {
         story.forgotten.extend(fetch.forgotten);
     }
     stories
+}
+
+/// How often an increment named a partition at the offset, leader epoch and limit that its session had already: it had been
+/// left out and came back, or was named for nothing.
+pub(crate) fn session_names_again(broker: &TestBroker) -> usize {
+    let mut known: BTreeMap<(i32, TopicPartition), FetchPartitionSummary> = BTreeMap::new();
+    let mut again = 0;
+    for (node, fetch) in session_fetches(broker) {
+        for named in fetch.partitions {
+            let key = (node, named.partition.clone());
+            let before = known.insert(key, named.clone());
+            again += usize::from(fetch.session_epoch > 0 && before.as_ref() == Some(&named));
+        }
+    }
+    again
 }
