@@ -18,6 +18,8 @@ pub(super) struct Reader {
     /// The reader was told to look again and sent no take since. That take brings it whatever news there are, so it need not
     /// hear of more.
     told: bool,
+    /// Woken while none of its takes waited: one that is under way may have been sent before it could know.
+    woken: bool,
     /// When it was last told of news.
     last_news: Option<Instant>,
     /// When to tell it of news that came too soon after the last.
@@ -59,8 +61,9 @@ impl<D> BufferMachine<D> {
             self.give_back(completed);
         }
         let items = self.lease();
+        let woken = request.until.is_some() && std::mem::take(&mut self.reader.woken);
         match request.until {
-            Some(until) if items.is_empty() && until > now => {
+            Some(until) if items.is_empty() && until > now && !woken => {
                 self.reader.parked = Some(Parked {
                     id: request.id,
                     until,
@@ -76,6 +79,7 @@ impl<D> BufferMachine<D> {
         if let Some(parked) = self.reader.parked.take() {
             effects.push(Effect::Answer(parked.id, Lease { items: Vec::new() }));
         } else {
+            self.reader.woken = true;
             self.notice_change(effects);
         }
     }

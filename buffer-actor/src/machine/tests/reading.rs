@@ -21,6 +21,23 @@ fn a_take_waits_for_the_first_data_and_ends_empty_at_its_deadline() {
 }
 
 #[test]
+fn i8_a_reader_that_is_woken_before_its_take_arrives_does_not_wait() {
+    let wait = Some(Duration::from_secs(1));
+    let wake = |world: &mut World| world.run(|machine, _, effects| machine.wake_reader(effects));
+    let mut world = World::new(config(), 1);
+    // it waits: the answer comes at once
+    world.request(Vec::new(), Vec::new(), wait);
+    assert_eq!(answer(wake(&mut world)), Some(Vec::new()));
+    // it looked and found nothing, and its take is under way
+    assert_eq!(wake(&mut world), [Effect::Changed]);
+    let effects = world.request(Vec::new(), Vec::new(), wait);
+    assert_eq!(answer(effects), Some(Vec::new()));
+    // once
+    let effects = world.request(Vec::new(), Vec::new(), wait);
+    assert_eq!(answer(effects), None);
+}
+
+#[test]
 fn a_second_take_replaces_the_first() {
     let mut world = World::new(config(), 1);
     let wait = Some(Duration::from_secs(1));
