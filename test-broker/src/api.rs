@@ -14,7 +14,6 @@ mod versions;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kafka_protocol::ResponseError;
 use kafka_protocol::messages::ApiKey;
 use kafka_protocol::protocol::{Encodable, HeaderVersion, StrBytes};
 
@@ -154,8 +153,4 @@ fn start_frame(correlation_id: i32, header_version: i16) -> PayloadWriter {
 
 fn text(value: &str) -> StrBytes {
     StrBytes::from_string(value.to_owned())
-}
-
-fn code(error: Option<ResponseError>) -> i16 {
-    error.map_or(0, |error| error.code())
 }

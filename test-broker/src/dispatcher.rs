@@ -7,7 +7,7 @@ use kafka_protocol::messages::ApiKey;
 use tokio::time::sleep_until;
 
 use crate::api::{self, DelayedFetch, RequestContext, Step};
-use crate::cluster::Waiter;
+use crate::cluster::{Cluster, Waiter};
 use crate::fault::{FaultId, Plan};
 use crate::request::Request;
 use crate::request_log::{RequestRecord, RequestSummary};
@@ -49,14 +49,17 @@ impl Dispatcher {
         header: &RequestHeader,
     ) -> Result<Option<Payload>, Refused> {
         let (key, version) = (header.api_key, header.api_version);
-        let cluster = self.shared.cluster();
+        let mut cluster = self.shared.cluster();
         let versions = &cluster.settings.versions;
         match versions.api(key) {
             Some(api) if versions.serves(api, version) => Ok(None),
-            Some(ApiKey::ApiVersions) => match api::unknown_api_versions(&cluster, header) {
-                Step::Answer(answer) => Ok(Some(answer)),
-                _ => Err(Refused::NotServed { key, version }),
-            },
+            Some(api @ ApiKey::ApiVersions) => {
+                self.note(&mut cluster, header, api, None, RequestSummary::Other);
+                match api::unknown_api_versions(&cluster, header) {
+                    Step::Answer(answer) => Ok(Some(answer)),
+                    _ => Err(Refused::NotServed { key, version }),
+                }
+            }
             _ => Err(Refused::NotServed { key, version }),
         }
     }
@@ -79,11 +82,35 @@ impl Dispatcher {
             true => request.summary(&cluster.topics),
             false => RequestSummary::Other,
         };
+        self.note(&mut cluster, header, api, client_id, summary);
+        let mut faults = std::mem::take(&mut cluster.faults);
+        let plan = faults.plan(self.node, api, |topic, partition| {
+            request.concerns(&cluster, self.node, topic, partition)
+        });
+        cluster.faults = faults;
+        Ok(Admitted {
+            api,
+            version,
+            correlation_id: header.correlation_id,
+            request,
+            plan,
+        })
+    }
+
+    /// Counts a request and writes it to the request log; who waits for requests looks again.
+    fn note(
+        &self,
+        cluster: &mut Cluster,
+        header: &RequestHeader,
+        api: ApiKey,
+        client_id: Option<String>,
+        summary: RequestSummary,
+    ) {
         cluster.requests.push(RequestRecord {
             node: self.node,
             connection: self.connection,
             api_key: api,
-            api_version: version,
+            api_version: header.api_version,
             correlation_id: header.correlation_id,
             client_id,
             time: self.shared.now(),
@@ -93,20 +120,7 @@ impl Dispatcher {
             node.counters.requests += 1;
             node.counters.fetch_requests += u64::from(api == ApiKey::Fetch);
         }
-        let mut faults = std::mem::take(&mut cluster.faults);
-        let plan = faults.plan(self.node, api, |topic, partition| {
-            request.concerns(&cluster, self.node, topic, partition)
-        });
-        cluster.faults = faults;
-        drop(cluster);
         self.shared.arrived.send_modify(|count| *count += 1);
-        Ok(Admitted {
-            api,
-            version,
-            correlation_id: header.correlation_id,
-            request,
-            plan,
-        })
     }
 
     /// Applies a request; `None` if it is not to be answered.

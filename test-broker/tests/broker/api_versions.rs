@@ -74,6 +74,8 @@ async fn f044_an_unknown_version_is_answered_in_the_layout_of_version_0() {
     // the connection is still good
     let response = client.call(&request(2), 2).await;
     assert_eq!(response.error_code, 0);
+    let asked: Vec<_> = broker.requests().iter().map(|r| r.api_version).collect();
+    assert_eq!(asked, [3, 4, 2]);
 }
 
 #[tokio::test]

@@ -162,3 +162,14 @@ async fn a_client_that_goes_away_in_the_middle_is_forgotten() {
         tokio::task::yield_now().await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn f042_an_idle_connection_is_cut() {
+    let idle = std::time::Duration::from_secs(600);
+    let broker = broker();
+    let mut silent = client(&broker, 1);
+    let start = tokio::time::Instant::now();
+    assert_eq!(silent.receive_to_end().await, []);
+    assert_eq!(start.elapsed(), idle, "connections.max.idle.ms of Kafka");
+    assert_eq!(broker.counters().connections_open, 0);
+}

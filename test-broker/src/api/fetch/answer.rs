@@ -37,7 +37,7 @@ impl Fetch {
             .zip(session.named)
             .filter_map(|(partition, named)| named.then_some(partition));
         let mut answer = FetchAnswer {
-            error: super::super::code(session.error),
+            error: session.error.map_or(0, |error| error.code()),
             session_id: session.session_id,
             partitions: Vec::new(),
             endpoints: Vec::new(),
