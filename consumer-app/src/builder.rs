@@ -9,7 +9,7 @@ use session_actor::wire::connect::{Connect, TcpConnect, TcpOptions};
 use tokio::sync::{oneshot, watch};
 use tracing::warn;
 
-use crate::config::{ConfigErrors, ConsumerConfig, OffsetReset};
+use crate::config::{ConfigError, ConfigErrors, ConsumerConfig, OffsetReset};
 use crate::consumer::Consumer;
 use crate::error::{Error, Result};
 use crate::facade::{self, Ports};
@@ -149,6 +149,10 @@ impl ConsumerBuilder {
         let warnings = match self.config.validate() {
             Ok(warnings) => warnings,
             Err(errors) => {
+                // a value that was refused is not missing as well
+                let is_known = |error: &ConfigError| matches!(error, ConfigError::Missing { key, .. } if self.errors.refuses(key));
+                let errors = errors.into_iter().filter(|error| !is_known(error));
+                let errors: Vec<_> = errors.collect();
                 self.errors.extend(errors);
                 Vec::new()
             }
@@ -191,5 +195,44 @@ struct Plan {
 impl Plan {
     fn start(self, ended: oneshot::Sender<()>) -> Ports {
         facade::start(&self.config, self.policy, self.connector, ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn errors(builder: ConsumerBuilder) -> Vec<ConfigError> {
+        match builder.check() {
+            Err(Error::Config(errors)) => errors.into_iter().collect(),
+            Err(other) => panic!("{other}"),
+            Ok(_) => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_refused_is_not_missing_as_well() {
+        let missing = errors(ConsumerBuilder::default());
+        assert!(
+            matches!(
+                missing.as_slice(),
+                [ConfigError::Missing {
+                    key: "bootstrap.servers",
+                    ..
+                }]
+            ),
+            "{missing:?}"
+        );
+        let refused = errors(ConsumerBuilder::default().bootstrap_servers("a:port"));
+        assert!(
+            matches!(
+                refused.as_slice(),
+                [ConfigError::InvalidValue {
+                    key: "bootstrap.servers",
+                    ..
+                }]
+            ),
+            "{refused:?}"
+        );
     }
 }

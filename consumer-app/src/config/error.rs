@@ -162,6 +162,13 @@ impl ConfigErrors {
         }
     }
 
+    /// Whether the value that a key was given is one of them.
+    pub(crate) fn refuses(&self, key: &str) -> bool {
+        self.0.iter().any(
+            |error| matches!(error, ConfigError::InvalidValue { key: refused, .. } if *refused == key),
+        )
+    }
+
     pub(super) fn push(&mut self, error: ConfigError) {
         self.0.push(error);
     }
