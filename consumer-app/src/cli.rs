@@ -1,56 +1,59 @@
-//! The command line: what can be said on it, how it logs, and its exit codes (0 done, 1 failed, 2 wrong usage).
+//! The command line: what can be said on it and its exit codes: 0 done, 1 failed, 2 wrong usage.
 
 mod broker;
 mod connect;
 mod consume;
 mod interrupt;
+mod log;
 mod output;
 mod perf;
 mod quickstart;
 mod start_from;
+mod stdout;
 mod tally;
+#[cfg(test)]
+mod tests;
+mod usage;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
-use tracing_subscriber::EnvFilter;
+use clap::{Parser, Subcommand};
 
-/// A Kafka consumer of actors.
+use self::usage::WrongUsage;
+
+const EXIT_WRONG_USAGE: u8 = 2;
+
+/// A Kafka consumer of actors: reads topics, measures, and brings a broker to try it with.
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true)]
+#[command(version, after_help = EXIT_CODES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
-    /// How log lines are written, to stderr; RUST_LOG says which.
-    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
-    log_format: LogFormat,
+    /// How log lines and notes are written to stderr; RUST_LOG says which, such as "info" or "off".
+    #[arg(long, global = true, value_enum, default_value_t = log::Format::Text)]
+    log_format: log::Format,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum LogFormat {
-    /// A line of text.
-    Text,
-    /// A JSON object a line.
-    Json,
-}
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 failed, 2 wrong usage. Ctrl-C and SIGTERM close in order, a second one ends at once (130).
+Results go to stdout, everything else to stderr.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Starts an embedded broker, fills it, reads it through the actors, and checks what came.
+    /// Start an embedded broker, fill it, read it through the actors, and check what came.
     Quickstart(quickstart::Arguments),
-    /// Runs the embedded broker alone, for any Kafka client.
+    /// Run the embedded broker alone, for any Kafka client.
     Broker(broker::Arguments),
-    /// Prints the records of topics.
+    /// Print the records of topics.
     Consume(consume::Arguments),
-    /// Measures how fast a topic is read; one JSON line a pass.
+    /// Measure how fast a topic is read.
     Perf(perf::Arguments),
 }
 
 pub(crate) fn main() -> ExitCode {
-    // wrong usage ends here, with exit code 2
+    // wrong usage ends here, with the same exit code
     let arguments = Arguments::parse();
-    log_to_stderr(arguments.log_format);
+    log::start(arguments.log_format);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -59,31 +62,23 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => Err(error.into()),
     };
     match done {
-        Ok(code) => code,
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("consumer-app: {error:#}");
-            ExitCode::FAILURE
+            log::failure(&error);
+            if error.is::<WrongUsage>() {
+                ExitCode::from(EXIT_WRONG_USAGE)
+            } else {
+                ExitCode::FAILURE
+            }
         }
     }
 }
 
-async fn run(command: Command) -> anyhow::Result<ExitCode> {
+async fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Quickstart(arguments) => quickstart::run(arguments).await,
         Command::Broker(arguments) => broker::run(arguments).await,
         Command::Consume(arguments) => consume::run(arguments).await,
         Command::Perf(arguments) => perf::run(arguments).await,
-    }
-}
-
-fn log_to_stderr(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
-    match format {
-        LogFormat::Text => log.init(),
-        LogFormat::Json => log.json().init(),
     }
 }

@@ -1,10 +1,11 @@
 //! `broker`: the embedded broker alone.
 
-use std::process::ExitCode;
-
-use test_broker::TestBroker;
+use anyhow::bail;
+use test_broker::{Error, TestBroker};
 
 use super::interrupt::Interrupt;
+use super::usage::WrongUsage;
+use super::{log, stdout};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -12,7 +13,7 @@ pub(super) struct Arguments {
     #[arg(long, default_value_t = 9092)]
     port: u16,
     /// How many nodes.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..=1000))]
     nodes: i32,
     /// A topic to create; may be repeated. Others are created when they are first used.
     #[arg(long, value_name = "NAME:PARTITIONS", value_parser = topic)]
@@ -27,7 +28,7 @@ fn topic(text: &str) -> Result<(String, i32), String> {
     }
 }
 
-pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut interrupt = Interrupt::listen()?;
     let mut builder = TestBroker::builder()
         .port(arguments.port)
@@ -36,10 +37,18 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     for (name, partitions) in arguments.topic {
         builder = builder.topic(name, partitions);
     }
-    let broker = builder.start().await?;
-    println!("listening on {}", broker.bootstrap_servers());
-    println!("data is kept in memory; Ctrl-C stops the broker");
+    let broker = match builder.start().await {
+        Ok(broker) => broker,
+        Err(error @ (Error::Setting { .. } | Error::Topic { .. })) => {
+            return Err(WrongUsage::new(error).into());
+        }
+        Err(error @ Error::Bind { .. }) => bail!("{error} --port takes another, 0 a free one"),
+        Err(error) => return Err(error.into()),
+    };
+    // whoever started it may have read enough; clients may not
+    let _ = stdout::print(format_args!("listening on {}", broker.bootstrap_servers()))?;
+    log::note("data is kept in memory only; Ctrl-C stops the broker");
     interrupt.wait().await;
     broker.shutdown().await;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

@@ -1,265 +1,272 @@
 //! `consume`: prints the records of topics, as `kcat -C` does.
 
-use std::collections::BTreeMap;
+mod begin;
+mod ends;
+mod silence;
+
 use std::io;
-use std::process::ExitCode;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
+use clap::builder::NonEmptyStringValueParser;
 use consumer_app::{Consumer, Error, PartitionError, Records, TopicPartition};
 use tracing::warn;
 
-use super::connect::Connection;
+use self::ends::{Ends, Next, Seen};
+use self::silence::{Silence, Stage};
+use super::connect::{Connection, Own};
 use super::interrupt::Interrupt;
 use super::output::{OutputFormat, Reader, RecordView, RecordWriter, Separator, TextLayout};
 use super::start_from::StartFrom;
+use super::usage::WrongUsage;
+use super::{log, stdout};
 
 /// How long a poll waits when nothing is to be written.
 const POLL: Duration = Duration::from_millis(500);
-/// Without a record for so long, stderr says why.
-const SILENCE: Duration = Duration::from_secs(4);
+/// How long the brokers may take to be told of the end.
+const CLOSE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
     #[command(flatten)]
     connection: Connection,
     /// A topic to read; may be repeated.
-    #[arg(long, required = true)]
+    #[arg(short, long, required = true, value_parser = NonEmptyStringValueParser::new())]
     topic: Vec<String>,
     /// Read only this partition of each topic; may be repeated.
-    #[arg(long, value_parser = clap::value_parser!(i32).range(0..))]
+    #[arg(short, long, value_parser = clap::value_parser!(i32).range(0..))]
     partition: Vec<i32>,
-    /// Where to begin: beginning, latest or an offset.
-    #[arg(long, default_value = "latest", value_name = "beginning|latest|OFFSET")]
-    from: StartFrom,
+    /// Where to begin: beginning, latest or an offset. By default where auto.offset.reset says, which is latest unless set,
+    /// or beginning with --exit-at-end.
+    #[arg(short = 'o', long, value_name = "beginning|latest|OFFSET")]
+    from: Option<StartFrom>,
     /// End after so many records.
-    #[arg(long)]
+    #[arg(short = 'c', long, value_name = "N")]
     max_records: Option<u64>,
     /// End each partition where its log ends now, and the program with the last of them.
-    #[arg(long)]
+    #[arg(short = 'e', long)]
     exit_at_end: bool,
     /// What to print of each record.
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     output: OutputFormat,
-    /// With text: print keys, and this between key and value (\t and the like are understood).
-    #[arg(long, value_name = "TEXT")]
+    /// With text: print keys, and this between key and value (\t, \n, \x00 and the like are understood).
+    #[arg(short = 'K', long, value_name = "TEXT")]
     key_separator: Option<Separator>,
     /// With text: what follows each record.
-    #[arg(long, value_name = "TEXT", default_value = "\\n")]
+    #[arg(short = 'D', long, value_name = "TEXT", default_value = "\\n")]
     separator: Separator,
 }
 
-pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let mut interrupt = Interrupt::listen()?;
-    if let Some(note) = arguments.from.note() {
-        eprintln!("note: {note}");
-    }
-    let reset = match arguments.from {
-        StartFrom::Beginning | StartFrom::Offset(_) => "earliest",
-        StartFrom::Latest => "latest",
-        StartFrom::Time(_) => {
-            bail!("--from a time is not supported yet; give beginning, latest or an offset")
-        }
-    };
-    let mut consumer = arguments
-        .connection
-        .open(&[("auto.offset.reset", reset)])
-        .await?;
-    let printed = tokio::select! {
-        printed = print(&mut consumer, &arguments, interrupt.clone()) => printed,
-        // while brokers are sought there is nothing to print yet
-        () = interrupted_early(&mut interrupt) => Ok(()),
-    };
-    consumer.close(Duration::from_secs(5)).await?;
-    printed?;
-    Ok(ExitCode::SUCCESS)
+const EXAMPLES: &str = "\
+Short options are kcat's. Examples:
+  consumer-app consume -b localhost:9092 -t orders                           what comes from now on
+  consumer-app consume -b localhost:9092 -t orders -e --output json          all that is there, then end
+  consumer-app consume -b localhost:9092 -t orders -p 0 -o 1000 -c 10 -K '\\t'  ten records with keys";
+
+/// Why the printing ended, other than by a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// What was asked for has been printed.
+    Done,
+    /// By Ctrl-C or SIGTERM.
+    Interrupted,
+    /// Nobody reads the output any more.
+    ReaderGone,
 }
 
-/// Ends some time after the signal, for what does not look at it by itself.
-async fn interrupted_early(interrupt: &mut Interrupt) {
-    interrupt.wait().await;
-    tokio::time::sleep(2 * POLL).await;
+pub(super) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let mut interrupt = Interrupt::listen()?;
+    if let Some(note) = arguments.from.and_then(StartFrom::note) {
+        log::note(note);
+    }
+    let mut consumer = arguments.connection.open(&arguments.own()?).await?;
+    let end = print(&mut consumer, &arguments, &mut interrupt).await;
+    close(&mut consumer).await?;
+    if end? == End::Interrupted && (arguments.exit_at_end || arguments.max_records.is_some()) {
+        bail!("interrupted before the end");
+    }
+    Ok(())
+}
+
+impl Arguments {
+    fn own(&self) -> Result<Own, WrongUsage> {
+        let reset = match self.from {
+            Some(StartFrom::Beginning) => "earliest",
+            Some(StartFrom::Latest) => "latest",
+            // an offset that is not in the log is told, not silently replaced
+            Some(StartFrom::Offset(_)) => "none",
+            Some(StartFrom::Time(_)) => {
+                return Err(WrongUsage::new(
+                    "--from: a time is not supported yet; write beginning, latest or an offset",
+                ));
+            }
+            None if self.exit_at_end => {
+                return Ok(Own {
+                    weak: vec![("auto.offset.reset", "earliest")],
+                    ..Own::default()
+                });
+            }
+            None => return Ok(Own::default()),
+        };
+        Ok(Own {
+            strong: vec![("auto.offset.reset", reset)],
+            ..Own::default()
+        })
+    }
+
+    fn has_all(&self, printed: u64) -> bool {
+        self.max_records.is_some_and(|most| printed >= most)
+    }
+}
+
+/// Ends sessions at the brokers. That may take a while if one of them hangs.
+async fn close(consumer: &mut Consumer) -> anyhow::Result<()> {
+    let mut closing = pin!(consumer.close(CLOSE));
+    tokio::select! {
+        biased;
+        closed = &mut closing => return Ok(closed?),
+        () = tokio::time::sleep(Duration::from_secs(1)) => {
+            log::note("closing; a broker does not answer, Ctrl-C ends at once");
+        }
+    }
+    Ok(closing.await?)
 }
 
 async fn print(
     consumer: &mut Consumer,
     arguments: &Arguments,
-    interrupt: Interrupt,
-) -> anyhow::Result<()> {
-    let partitions = partitions(consumer, arguments).await?;
-    let mut ends = begin(consumer, arguments, &partitions).await?;
+    interrupt: &mut Interrupt,
+) -> anyhow::Result<End> {
     let layout = TextLayout {
         key_separator: arguments.key_separator.clone(),
         record_separator: arguments.separator.clone(),
     };
     let mut writer = RecordWriter::new(io::stdout(), arguments.output, layout);
-    let mut silence = Silence::new();
+    let closed = stdout::closed();
+    let end = tokio::select! {
+        biased;
+        () = interrupt.wait() => Ok(End::Interrupted),
+        () = closed => Ok(End::ReaderGone),
+        // nothing is awaited in there between taking records and writing them
+        end = follow(consumer, arguments, &mut writer) => end,
+    };
+    // whatever the end is, what was taken is printed
+    let _ = writer.finish()?;
+    end
+}
+
+/// Prints until it is enough. May be dropped at any await: what was taken is with the writer.
+async fn follow(
+    consumer: &mut Consumer,
+    arguments: &Arguments,
+    writer: &mut RecordWriter<io::Stdout>,
+) -> anyhow::Result<End> {
+    let mut silence = Silence::new(now());
+    let mut ends = begin::begin(consumer, arguments, &mut silence).await?;
     loop {
-        if ends.as_mut().is_some_and(|ends| reached(consumer, ends)) {
-            break;
+        if arguments.has_all(writer.records()) || are_reached(&mut ends, consumer).await? {
+            return Ok(End::Done);
         }
-        if interrupt.is_set()
-            || arguments
-                .max_records
-                .is_some_and(|most| writer.records() >= most)
-        {
-            break;
-        }
-        let records = match consumer.poll(writer.poll_timeout(now(), POLL)).await {
+        // not zero, or what the buffer has would not be asked for
+        let timeout = writer
+            .poll_timeout(now(), POLL)
+            .max(Duration::from_millis(1));
+        let records = match consumer.poll(timeout).await {
             Ok(records) => records,
-            Err(error) if passes(&error) => {
-                warn!(%error, "no records from there for now");
+            Err(error) => {
+                heed(consumer, arguments, error).await?;
                 continue;
             }
-            Err(error) => {
-                // whether somebody reads on or not, this is the end
-                let _ = writer.finish()?;
-                return Err(error.into());
-            }
         };
-        silence.heard(&records, consumer);
-        if write(&mut writer, &records, arguments.max_records, ends.as_ref())? == Reader::Gone
+        if records.is_empty() {
+            silence.look(now(), || Stage::of(consumer)).map(log::note);
+        } else {
+            silence.heard(now());
+        }
+        if write(writer, records, arguments.max_records, ends.as_ref())? == Reader::Gone
             || writer.polled(now())? == Reader::Gone
         {
-            return Ok(());
+            return Ok(End::ReaderGone);
         }
     }
-    let _ = writer.finish()?;
-    Ok(())
 }
 
-/// What `poll` goes on from by itself and a person at a terminal can wait for.
-fn passes(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::Partition(PartitionError::UnexpectedError { .. })
-    )
-}
-
-async fn partitions(
-    consumer: &Consumer,
-    arguments: &Arguments,
-) -> anyhow::Result<Vec<TopicPartition>> {
-    let mut partitions = Vec::new();
-    for topic in &arguments.topic {
-        let all = consumer.partitions_for(topic).await?;
-        if arguments.partition.is_empty() {
-            partitions.extend(all);
-            continue;
+/// Ends the partitions that are to end where they are now; whether all have ended.
+async fn are_reached(ends: &mut Option<Ends>, consumer: &Consumer) -> anyhow::Result<bool> {
+    let Some(ends) = ends else {
+        return Ok(false);
+    };
+    match ends.look(now(), |partition| Seen::of(consumer, partition)) {
+        Next::Wait => {}
+        Next::Stop(reached) => consumer.pause(&reached).await?,
+        Next::Alone(partition, position) => {
+            consumer.assign(None::<TopicPartition>).await?;
+            consumer.assign_at([(partition, position)]).await?;
         }
-        for &index in &arguments.partition {
-            let wanted = TopicPartition::new(topic.as_str(), index);
-            if !all.contains(&wanted) {
-                bail!(
-                    "topic {topic} has no partition {index}: it has 0 to {}",
-                    all.len() - 1
-                );
+    }
+    Ok(ends.are_reached())
+}
+
+/// Goes on from what a person at a terminal can wait for, or need not care about.
+async fn heed(consumer: &Consumer, arguments: &Arguments, error: Error) -> anyhow::Result<()> {
+    match error {
+        Error::Partition(PartitionError::UnexpectedError { .. }) => {
+            warn!(%error, "no records from there for now");
+            Ok(())
+        }
+        Error::Partition(PartitionError::OffsetOutOfRange { partition, offset })
+            if matches!(arguments.from, Some(StartFrom::Offset(_))) =>
+        {
+            let begin = consumer.seek_to_beginning(&partition).await?;
+            if offset < begin {
+                log::note(format_args!(
+                    "{partition}: offset {offset} is not there any more; reading from its beginning, {begin}"
+                ));
+                return Ok(());
             }
-            partitions.push(wanted);
+            let end = consumer.seek_to_end(&partition).await?;
+            log::note(format_args!(
+                "{partition}: offset {offset} is not there yet; reading from its end, {end}"
+            ));
+            Ok(())
         }
+        error => Err(error.into()),
     }
-    Ok(partitions)
-}
-
-/// Assigns the partitions at the place to begin; the ends of their logs if the program is to end there.
-async fn begin(
-    consumer: &Consumer,
-    arguments: &Arguments,
-    partitions: &[TopicPartition],
-) -> anyhow::Result<Option<BTreeMap<TopicPartition, i64>>> {
-    consumer.assign(partitions.iter().cloned()).await?;
-    let mut ends = BTreeMap::new();
-    if arguments.exit_at_end {
-        for partition in partitions {
-            let end = consumer.seek_to_end(partition).await;
-            ends.insert(partition.clone(), end.context("cannot find the end")?);
-        }
-    }
-    for partition in partitions {
-        match arguments.from {
-            StartFrom::Offset(offset) => consumer.seek(partition, offset).await?,
-            StartFrom::Beginning if arguments.exit_at_end => {
-                consumer.seek_to_beginning(partition).await?;
-            }
-            StartFrom::Beginning | StartFrom::Latest | StartFrom::Time(_) => {}
-        }
-    }
-    Ok(arguments.exit_at_end.then_some(ends))
-}
-
-/// Whether every partition is at the end that was found at the start.
-fn reached(consumer: &Consumer, ends: &mut BTreeMap<TopicPartition, i64>) -> bool {
-    ends.iter()
-        .all(|(partition, end)| consumer.position(partition).is_some_and(|at| at >= *end))
 }
 
 fn write(
     writer: &mut RecordWriter<io::Stdout>,
-    records: &Records,
+    records: Records,
     most: Option<u64>,
-    ends: Option<&BTreeMap<TopicPartition, i64>>,
+    ends: Option<&Ends>,
 ) -> io::Result<Reader> {
-    let mut reader = Reader::Listening;
-    for record in records {
-        if most.is_some_and(|most| writer.records() >= most) {
-            break;
-        }
+    for partition in records.by_partition() {
         // what was produced after the start is not asked for
-        let beyond = ends
-            .and_then(|ends| ends.get(record.topic_partition()))
-            .is_some_and(|&end| record.offset() >= end);
-        if beyond {
-            continue;
-        }
-        reader = writer.write(RecordView {
-            topic: record.topic(),
-            partition: record.partition(),
-            offset: record.offset(),
-            timestamp: record.timestamp(),
-            key: record.key(),
-            value: record.value(),
-            headers: record
-                .headers()
-                .iter()
-                .map(|header| (header.key(), header.value())),
-        })?;
-        if reader == Reader::Gone {
-            break;
-        }
-    }
-    Ok(reader)
-}
-
-/// Says on stderr, once, why nothing is printed.
-struct Silence {
-    since: Instant,
-    said: bool,
-}
-
-impl Silence {
-    fn new() -> Self {
-        Self {
-            since: now(),
-            said: false,
-        }
-    }
-
-    fn heard(&mut self, records: &Records, consumer: &Consumer) {
-        if !records.is_empty() {
-            self.since = now();
-            self.said = false;
-        } else if !self.said && self.since.elapsed() >= SILENCE {
-            self.said = true;
-            for partition in consumer.assignment() {
-                match consumer.position(&partition) {
-                    Some(offset) => {
-                        eprintln!("waiting: {partition} at offset {offset}, nothing newer yet")
-                    }
-                    None => eprintln!("waiting: {partition}, its position is being looked up"),
-                }
+        let end = ends.map_or(i64::MAX, |ends| ends.of(partition.topic_partition()));
+        for record in partition.iter().take_while(|record| record.offset() < end) {
+            if most.is_some_and(|most| writer.records() >= most) {
+                return Ok(Reader::Listening);
+            }
+            let reader = writer.write(RecordView {
+                topic: record.topic(),
+                partition: record.partition(),
+                offset: record.offset(),
+                timestamp: record.timestamp(),
+                key: record.key(),
+                value: record.value(),
+                headers: record
+                    .headers()
+                    .iter()
+                    .map(|header| (header.key(), header.value())),
+            })?;
+            if reader == Reader::Gone {
+                return Ok(reader);
             }
         }
     }
+    Ok(Reader::Listening)
 }
 
 fn now() -> Instant {

@@ -1,35 +1,46 @@
 //! Ctrl-C and SIGTERM: the first asks for an orderly end, the second one ends at once.
 
+use std::sync::mpsc;
+use std::thread;
+
 use tokio::sync::watch;
+
+/// As shells have it for a program that SIGINT ended.
+const EXIT_INTERRUPTED: i32 = 130;
 
 /// Becomes true with the first signal.
 #[derive(Debug, Clone)]
 pub(super) struct Interrupt(watch::Receiver<bool>);
 
 impl Interrupt {
-    /// Begins to listen. Within a tokio runtime.
+    /// Begins to listen, on a thread of its own: the one that prints may hang in a pipe that nobody reads.
     pub(super) fn listen() -> anyhow::Result<Self> {
         let (sender, receiver) = watch::channel(false);
-        let mut terminate = signal()?;
-        tokio::spawn(async move {
-            for seen in 1.. {
-                tokio::select! {
-                    _ = tokio::signal::ctrl_c() => {}
-                    () = terminate.next() => {}
-                }
-                if seen > 1 || sender.send(true).is_err() {
-                    std::process::exit(130);
-                }
-            }
-        });
+        let (ready, started) = mpsc::channel();
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build();
+                let done = runtime.and_then(|runtime| {
+                    runtime.block_on(async {
+                        let mut signals = Signals::new()?;
+                        let _ = ready.send(Ok(()));
+                        signals.next().await;
+                        // nobody may be waiting for it any more
+                        let _ = sender.send(true);
+                        signals.next().await;
+                        std::process::exit(EXIT_INTERRUPTED)
+                    })
+                });
+                let _ = ready.send(done);
+            })?;
+        started.recv()??;
         Ok(Self(receiver))
     }
 
-    pub(super) fn is_set(&self) -> bool {
-        *self.0.borrow()
-    }
-
-    /// Waits for the first signal.
+    /// Waits for the first signal; at once if it has come.
     pub(super) async fn wait(&mut self) {
         if self.0.wait_for(|&set| set).await.is_err() {
             std::future::pending::<()>().await;
@@ -38,34 +49,39 @@ impl Interrupt {
 }
 
 #[cfg(unix)]
-struct Terminate(tokio::signal::unix::Signal);
-
-#[cfg(unix)]
-fn signal() -> anyhow::Result<Terminate> {
-    use tokio::signal::unix::{SignalKind, signal};
-    Ok(Terminate(signal(SignalKind::terminate())?))
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
-impl Terminate {
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
     async fn next(&mut self) {
-        if self.0.recv().await.is_none() {
-            std::future::pending::<()>().await;
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
         }
     }
 }
 
-#[cfg(not(unix))]
-struct Terminate;
+#[cfg(windows)]
+struct Signals(tokio::signal::windows::CtrlC);
 
-#[cfg(not(unix))]
-fn signal() -> anyhow::Result<Terminate> {
-    Ok(Terminate)
-}
+#[cfg(windows)]
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self(tokio::signal::windows::ctrl_c()?))
+    }
 
-#[cfg(not(unix))]
-impl Terminate {
     async fn next(&mut self) {
-        std::future::pending::<()>().await;
+        self.0.recv().await;
     }
 }

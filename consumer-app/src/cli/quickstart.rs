@@ -1,208 +1,106 @@
 //! `quickstart`: a million records through the whole actor system, from an embedded broker, checked.
 
-use std::collections::BTreeMap;
-use std::io::IsTerminal;
-use std::process::ExitCode;
+mod check;
+mod embedded;
+mod progress;
+
 use std::time::Duration;
 
-use anyhow::{bail, ensure};
-use consumer_app::{Consumer, OffsetReset, Records, TopicPartition};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use test_broker::{ProducerRecord, TestBroker};
+use anyhow::{anyhow, ensure};
+use consumer_app::{Consumer, OffsetReset};
 
-use super::tally::Tally;
+use self::check::Check;
+use self::embedded::{Embedded, NODES, PARTITIONS, TOPIC};
+use self::progress::Progress;
+use super::interrupt::Interrupt;
+use super::stdout;
+use super::tally::Rate;
 
-const TOPIC: &str = "quickstart";
-const NODES: i32 = 2;
-const PARTITIONS: i32 = 6;
-/// Records of one produced batch.
-const BATCH: u64 = 500;
+const POLL: Duration = Duration::from_millis(500);
 /// Polls in a row without a record after which something is wrong.
 const PATIENCE: u32 = 20;
+/// How long the brokers may take to be told of the end.
+const CLOSE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// How many records to produce and read.
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    /// How many records to produce and read. They are kept in memory, about 100 bytes each.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     records: u64,
 }
 
-pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let progress = progress(arguments.records);
-    progress.set_message("producing");
-    let (broker, expected) = serve(arguments.records, progress.clone()).await?;
+pub(super) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let mut interrupt = Interrupt::listen()?;
+    tokio::select! {
+        biased;
+        () = interrupt.wait() => Err(anyhow!("interrupted")),
+        done = fill_and_read(arguments.records) => done,
+    }
+}
 
-    progress.set_position(0);
-    progress.set_message("consuming");
+async fn fill_and_read(records: u64) -> anyhow::Result<()> {
+    let progress = Progress::new("producing", records);
+    let (broker, mut check) = Embedded::filled(records, progress).await?;
+
+    let progress = Progress::new("consuming", records);
     let begin = tokio::time::Instant::now();
     let mut consumer = Consumer::builder()
-        .bootstrap_servers(&broker.bootstrap_servers)
+        .bootstrap_servers(broker.bootstrap_servers())
         .auto_offset_reset(OffsetReset::Earliest)
         .build()
         .await?;
-    let partitions = consumer.partitions_for(TOPIC).await?;
-    consumer.assign(partitions).await?;
-    let (seen, offsets) = consume(&mut consumer, arguments.records, &progress).await?;
+    let read = read(&mut consumer, &mut check, &progress).await;
     let seconds = begin.elapsed().as_secs_f64();
-    consumer.close(Duration::from_secs(5)).await?;
-    progress.finish_and_clear();
-    drop(broker);
+    consumer.close(CLOSE).await?;
+    drop(progress);
+    read?;
+    let seen = check.finish()?;
 
-    ensure!(
-        seen == expected,
-        "read {seen:?}, but {expected:?} was produced"
-    );
-    let rate = seen.records as f64 / seconds;
-    println!("records    {}", seen.records);
-    println!("partitions {}", offsets.len());
-    println!("brokers    {NODES}");
-    println!(
-        "seconds    {seconds:.3} ({:.2} million records/s, {:.0} MB/s)",
-        rate / 1e6,
-        seen.bytes as f64 / seconds / 1e6
-    );
-    println!("checksum ok");
-    println!("next: consumer-app broker --topic orders:6, or consumer-app consume --help");
-    Ok(ExitCode::SUCCESS)
-}
+    let rate = Rate::of(seen.records, seen.bytes, seconds);
+    let program = std::env::args()
+        .next()
+        .unwrap_or_else(|| "consumer-app".to_owned());
+    // whoever cuts the output short has read enough
+    let _ = stdout::print(format_args!(
+        "\
+records    {}
+partitions {PARTITIONS}
+brokers    {NODES}
+seconds    {seconds:.3} ({rate})
+checksum ok
 
-/// Reads until `records` came, each at the offset that follows the one before it in its partition.
-async fn consume(
-    consumer: &mut Consumer,
-    records: u64,
-    progress: &ProgressBar,
-) -> anyhow::Result<(Tally, BTreeMap<TopicPartition, i64>)> {
-    let mut seen = Tally::default();
-    let mut next: BTreeMap<TopicPartition, i64> = BTreeMap::new();
-    let mut in_vain = 0;
-    while seen.records < records {
-        let polled = consumer.poll(Duration::from_millis(500)).await?;
-        in_vain = if polled.is_empty() { in_vain + 1 } else { 0 };
-        ensure!(
-            in_vain < PATIENCE,
-            "nothing comes any more after {} records",
-            seen.records
-        );
-        seen.add_all(&polled);
-        check_order(polled, &mut next)?;
-        progress.set_position(seen.records);
-    }
-    Ok((seen, next))
-}
-
-fn check_order(polled: Records, next: &mut BTreeMap<TopicPartition, i64>) -> anyhow::Result<()> {
-    for partition in polled.by_partition() {
-        let name = partition.topic_partition();
-        let mut expected = next.get(name).copied().unwrap_or(0);
-        for record in partition.iter() {
-            if record.offset() != expected {
-                bail!(
-                    "{name}: offset {} came in place of {expected}",
-                    record.offset()
-                );
-            }
-            expected += 1;
-        }
-        next.insert(name.clone(), expected);
-    }
+Next, a broker for any Kafka client, and what is produced to it:
+  {program} broker --topic orders:6
+  {program} consume --bootstrap-server localhost:9092 --topic orders --from beginning",
+        seen.records
+    ))?;
     Ok(())
 }
 
-/// The embedded broker, on a thread of its own until it is dropped: it must not share the reader's.
-struct Embedded {
-    bootstrap_servers: String,
-    _stop: tokio::sync::oneshot::Sender<()>,
-}
-
-/// Starts the broker and produces; tells what a reader must find.
-async fn serve(records: u64, progress: ProgressBar) -> anyhow::Result<(Embedded, Tally)> {
-    let (ready, filled) = tokio::sync::oneshot::channel();
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    std::thread::Builder::new()
-        .name("embedded-broker".to_owned())
-        .spawn(move || {
-            let serving = async move {
-                let started = fill(records, &progress).await;
-                let broker = match started {
-                    Ok((broker, tally)) => {
-                        let _ = ready.send(Ok((broker.bootstrap_servers(), tally)));
-                        broker
-                    }
-                    Err(error) => {
-                        let _ = ready.send(Err(error));
-                        return;
-                    }
-                };
-                // ends when the sender is dropped
-                let _ = stopped.await;
-                broker.shutdown().await;
-            };
-            match tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-            {
-                Ok(runtime) => runtime.block_on(serving),
-                Err(error) => {
-                    eprintln!("consumer-app: no runtime for the embedded broker: {error}")
-                }
-            }
-        })?;
-    let (bootstrap_servers, tally) = filled.await??;
-    let embedded = Embedded {
-        bootstrap_servers,
-        _stop: stop,
-    };
-    Ok((embedded, tally))
-}
-
-async fn fill(records: u64, progress: &ProgressBar) -> anyhow::Result<(TestBroker, Tally)> {
-    let broker = TestBroker::builder()
-        .nodes(NODES)
-        .topic(TOPIC, PARTITIONS)
-        .start()
+/// Reads until all records came.
+async fn read(
+    consumer: &mut Consumer,
+    check: &mut Check,
+    progress: &Progress,
+) -> anyhow::Result<()> {
+    consumer
+        .assign(consumer.partitions_for(TOPIC).await?)
         .await?;
-    let mut expected = Tally::default();
-    let mut next = vec![0_i64; PARTITIONS.unsigned_abs() as usize];
-    let mut produced = 0;
-    let mut partitions = (0..PARTITIONS).cycle();
-    while produced < records {
-        let count = BATCH.min(records - produced);
-        let partition = partitions.next().unwrap_or(0);
-        let Some(offset) = usize::try_from(partition)
-            .ok()
-            .and_then(|index| next.get_mut(index))
-        else {
-            break;
-        };
-        let batch: Vec<ProducerRecord> = (produced..produced + count)
-            .map(|number| {
-                let key = format!("order-{number}");
-                let value = format!(
-                    r#"{{"order":{number},"customer":"c{}","cents":{},"state":"paid"}}"#,
-                    number % 9973,
-                    number * 37 % 100_000
-                );
-                expected.count(*offset, key.len(), value.len());
-                *offset += 1;
-                ProducerRecord::new(value).key(key)
-            })
-            .collect();
-        broker.produce(TOPIC, partition, batch)?;
-        produced += count;
-        progress.set_position(produced);
+    let mut in_vain = 0;
+    while !check.is_complete() {
+        let records = consumer.poll(POLL).await?;
+        in_vain = if records.is_empty() { in_vain + 1 } else { 0 };
+        ensure!(
+            in_vain < PATIENCE,
+            "nothing comes any more after {} records",
+            check.seen().records
+        );
+        for record in &records {
+            let key = record.key().map_or(0, <[u8]>::len);
+            let value = record.value().map_or(0, <[u8]>::len);
+            check.record(record.partition(), record.offset(), key, value)?;
+        }
+        progress.is_at(check.seen().records);
     }
-    Ok((broker, expected))
-}
-
-fn progress(records: u64) -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(Some(records), target);
-    if let Ok(style) = ProgressStyle::with_template("{msg:10} {bar:40} {human_pos}/{human_len}") {
-        bar.set_style(style);
-    }
-    bar
+    Ok(())
 }

@@ -1,6 +1,8 @@
 //! What a reader counted, comparable with what any other Kafka client counts.
 
-use consumer_app::{Record, Records};
+use std::fmt;
+
+use consumer_app::Record;
 
 /// Records, bytes of keys and values, and a checksum that does not depend on the order of partitions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,11 +30,32 @@ impl Tally {
             .wrapping_add(key.wrapping_mul(31))
             .wrapping_add(value.wrapping_mul(1_000_003));
     }
+}
 
-    pub(super) fn add_all(&mut self, records: &Records) {
-        for record in records {
-            self.add(&record);
+/// How fast something was read, for people.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rate {
+    records_per_second: f64,
+    bytes_per_second: f64,
+}
+
+impl Rate {
+    pub(super) fn of(records: u64, bytes: u64, seconds: f64) -> Self {
+        Self {
+            records_per_second: records as f64 / seconds,
+            bytes_per_second: bytes as f64 / seconds,
         }
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:.2} million records/s, {:.0} MB/s",
+            self.records_per_second / 1e6,
+            self.bytes_per_second / 1e6
+        )
     }
 }
 
