@@ -127,8 +127,9 @@ enum State {
     Waiting {
         work: Work,
         deadline: Instant,
-        /// The answer is late from then on, though not given up: somebody else may lead the partitions by now.
-        late_at: Option<Instant>,
+        /// The answer is late from then on, though not given up: somebody else may lead the partitions by now. A second later it
+        /// is late again, since a cluster takes some seconds to notice that a broker is gone.
+        late_at: Instant,
     },
     /// The answer's length is known and waits for memory. Its deadline is the buffer's.
     WaitingForMemory { work: Work },
@@ -257,7 +258,7 @@ impl SessionMachine {
         self.state = State::Waiting {
             work,
             deadline: now + self.config.request_timeout.max(max_wait + max_wait / 4),
-            late_at: Some(now + max_wait + GRACE),
+            late_at: now + max_wait + GRACE,
         };
         self.used = Some(now);
     }
@@ -452,7 +453,7 @@ impl SessionMachine {
         match &self.state {
             State::Waiting {
                 deadline, late_at, ..
-            } => Some(late_at.map_or(*deadline, |late| late.min(*deadline))),
+            } => Some(*late_at.min(deadline)),
             State::Reading { deadline, .. } => Some(*deadline),
             State::Resting { until } => Some(*until),
             State::Idle => self.idle_until(),
@@ -474,7 +475,8 @@ impl SessionMachine {
                 self.failed(now, "no answer within request.timeout.ms", effects);
             }
             State::Waiting { late_at, .. } => {
-                if late_at.take_if(|late| *late <= now).is_some() {
+                if *late_at <= now {
+                    *late_at = now + GRACE;
                     effects.push(Effect::RefreshMetadata);
                 }
             }
