@@ -474,11 +474,9 @@ impl SessionMachine {
             State::Waiting { deadline, .. } if *deadline <= now => {
                 self.failed(now, "no answer within request.timeout.ms", effects);
             }
-            State::Waiting { late_at, .. } => {
-                if *late_at <= now {
-                    *late_at = now + GRACE;
-                    effects.push(Effect::RefreshMetadata);
-                }
+            State::Waiting { late_at, .. } if *late_at <= now => {
+                *late_at = now + GRACE;
+                effects.push(Effect::RefreshMetadata);
             }
             State::Reading { deadline, .. } if *deadline <= now => {
                 self.failed(now, "an answer that stopped half-way", effects);
