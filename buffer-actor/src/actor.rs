@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use actix::{
     Actor, ActorContext, AsyncContext, Context, Handler, MessageResult, Recipient, ResponseFuture,
-    SpawnHandle,
 };
 use record_batch::TopicPartition;
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
+use crate::alarm::Alarm;
 use crate::ids::{FetchEpoch, PartitionId, TakeId, TicketId};
 use crate::machine::{BufferMachine, NotAssigned};
 use crate::memory::Memory;
@@ -55,7 +55,7 @@ pub struct BufferActor {
     /// Who waits for a position that is being looked up.
     awaited: BTreeMap<TopicPartition, Vec<oneshot::Sender<i64>>>,
     effects: Vec<Effect<FetchedRecords>>,
-    timer: Option<(Instant, SpawnHandle)>,
+    alarm: Alarm,
     takes: u64,
     messages: u64,
 }
@@ -80,7 +80,7 @@ impl BufferActor {
             sessions: BTreeMap::new(),
             awaited: BTreeMap::new(),
             effects: Vec::new(),
-            timer: None,
+            alarm: Alarm::default(),
             takes: 0,
             messages: 0,
         }
@@ -106,7 +106,11 @@ impl BufferActor {
         }
         self.perform(&mut effects);
         self.effects = effects;
-        self.arm(ctx);
+        self.alarm
+            .set(self.machine.poll_timeout(), ctx, |actor, ctx| {
+                actor.alarm.rang();
+                actor.handle(ctx, |machine, now, effects| machine.timeout(now, effects));
+            });
         result
     }
 
@@ -250,25 +254,6 @@ impl BufferActor {
     fn decide(&mut self, ticket: TicketId, keep: bool) {
         if let Some(session) = self.sessions.remove(&ticket) {
             session.do_send(MemoryDecision { ticket, keep });
-        }
-    }
-
-    /// One timer, armed at the machine's next deadline.
-    fn arm(&mut self, ctx: &mut Context<Self>) {
-        let deadline = self.machine.poll_timeout();
-        if self.timer.as_ref().map(|(at, _)| *at) == deadline {
-            return;
-        }
-        if let Some((_, handle)) = self.timer.take() {
-            ctx.cancel_future(handle);
-        }
-        if let Some(at) = deadline {
-            let now = tokio::time::Instant::now().into_std();
-            let handle = ctx.run_later(at.saturating_duration_since(now), |actor, ctx| {
-                actor.timer = None;
-                actor.handle(ctx, |machine, now, effects| machine.timeout(now, effects));
-            });
-            self.timer = Some((at, handle));
         }
     }
 }

@@ -9,6 +9,7 @@
 //! [`machine`] is the whole of the decisions, without clock or I/O; [`BufferActor`] is a thin shell around it.
 
 mod actor;
+mod alarm;
 mod backoff;
 mod error;
 mod ids;
@@ -22,6 +23,7 @@ mod shared;
 mod ticket;
 
 pub use actor::{BufferActor, Neighbours, Stop};
+pub use alarm::Alarm;
 pub use backoff::{Backoff, Jitter};
 pub use error::PartitionError;
 pub use ids::{FetchEpoch, Lane, NodeId, PartitionId, TakeId, TicketId};

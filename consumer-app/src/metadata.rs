@@ -10,6 +10,7 @@ mod machine;
 mod refresh;
 #[cfg(test)]
 mod tests;
+mod view;
 
 pub(crate) use actor::{AskPartitions, MetadataActor, Neighbours, Options};
 pub(crate) use machine::MetadataConfig;

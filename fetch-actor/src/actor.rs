@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient, SpawnHandle};
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
 use buffer_actor::messages::{AssignmentChanged, Granted, LeadersChanged, Reserve, Withdraw};
-use buffer_actor::{Lane, NodeId, Ticket};
+use buffer_actor::{Alarm, Lane, NodeId, Ticket};
 use session_actor::PartitionTable;
 use session_actor::machine::Job;
 use session_actor::messages::{CloseLane, LaneIdle, LaneJob, LaneLost, LaneUnavailable, StartJob};
@@ -62,7 +62,7 @@ pub struct FetchActor {
     /// The ticket of the grant that the machine is looking at or holds back for the end of a touch.
     tickets: Vec<Ticket>,
     effects: Vec<Effect>,
-    timer: Option<(Instant, SpawnHandle)>,
+    alarm: Alarm,
     messages: u64,
 }
 
@@ -76,7 +76,7 @@ impl FetchActor {
             lanes: BTreeMap::new(),
             tickets: Vec::new(),
             effects: Vec::new(),
-            timer: None,
+            alarm: Alarm::default(),
             messages: 0,
         }
     }
@@ -94,7 +94,11 @@ impl FetchActor {
             self.perform(effect, ctx);
         }
         self.effects = effects;
-        self.arm(ctx);
+        self.alarm
+            .set(self.machine.poll_timeout(), ctx, |actor, ctx| {
+                actor.alarm.rang();
+                actor.run(ctx, |machine, now, effects| machine.timeout(now, effects));
+            });
     }
 
     fn perform(&mut self, effect: Effect, ctx: &mut Context<Self>) {
@@ -159,24 +163,6 @@ impl FetchActor {
         };
         if let Some(handle) = self.lanes.get(&(node, lane)) {
             handle.start.do_send(StartJob { job, table });
-        }
-    }
-
-    fn arm(&mut self, ctx: &mut Context<Self>) {
-        let deadline = self.machine.poll_timeout();
-        if self.timer.as_ref().map(|(at, _)| *at) == deadline {
-            return;
-        }
-        if let Some((_, handle)) = self.timer.take() {
-            ctx.cancel_future(handle);
-        }
-        if let Some(at) = deadline {
-            let now = tokio::time::Instant::now().into_std();
-            let handle = ctx.run_later(at.saturating_duration_since(now), |actor, ctx| {
-                actor.timer = None;
-                actor.run(ctx, |machine, now, effects| machine.timeout(now, effects));
-            });
-            self.timer = Some((at, handle));
         }
     }
 }

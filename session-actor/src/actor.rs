@@ -8,9 +8,9 @@ mod link;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient, SpawnHandle};
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
 use buffer_actor::messages::{FetchDone, MemoryDecision, NeedMemory};
-use buffer_actor::{FetchedRecords, Lane, Memory, NodeId, Ticket};
+use buffer_actor::{Alarm, FetchedRecords, Lane, Memory, NodeId, Ticket};
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
@@ -83,7 +83,7 @@ pub struct SessionActor {
     ticket: Option<Ticket>,
     link: Option<Link>,
     effects: Vec<Effect<FetchedRecords>>,
-    timer: Option<(Instant, SpawnHandle)>,
+    alarm: Alarm,
     /// What the event that is being handled failed with.
     error: Option<WireError>,
     /// A failure was logged and nothing succeeded since.
@@ -149,7 +149,7 @@ impl SessionActor {
             ticket: None,
             link: None,
             effects: Vec::new(),
-            timer: None,
+            alarm: Alarm::default(),
             error: None,
             warned: false,
             watch,
@@ -169,7 +169,11 @@ impl SessionActor {
             self.perform(effect, ctx);
         }
         self.effects = effects;
-        self.arm(ctx);
+        self.alarm
+            .set(self.machine.poll_timeout(), ctx, |actor, ctx| {
+                actor.alarm.rang();
+                actor.run(ctx, |machine, now, effects| machine.timeout(now, effects));
+            });
     }
 
     fn perform(&mut self, effect: Effect<FetchedRecords>, ctx: &mut Context<Self>) {
@@ -212,24 +216,6 @@ impl SessionActor {
                 self.options.stats.session_lost();
                 debug!(peer = %self.peer, lane = %self.lane, reason, "fetch session starts over");
             }
-        }
-    }
-
-    fn arm(&mut self, ctx: &mut Context<Self>) {
-        let deadline = self.machine.poll_timeout();
-        if self.timer.as_ref().map(|(at, _)| *at) == deadline {
-            return;
-        }
-        if let Some((_, handle)) = self.timer.take() {
-            ctx.cancel_future(handle);
-        }
-        if let Some(at) = deadline {
-            let now = tokio::time::Instant::now().into_std();
-            let handle = ctx.run_later(at.saturating_duration_since(now), |actor, ctx| {
-                actor.timer = None;
-                actor.run(ctx, |machine, now, effects| machine.timeout(now, effects));
-            });
-            self.timer = Some((at, handle));
         }
     }
 

@@ -1,13 +1,13 @@
 //! The shell of metadata: control connections, one future a question, answers into the machine.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix::fut::{ActorFutureExt, wrap_future};
-use actix::{
-    Actor, ActorContext, AsyncContext, Context, Handler, Recipient, ResponseFuture, SpawnHandle,
-};
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient, ResponseFuture};
+use buffer_actor::Alarm;
 use buffer_actor::messages::{
     AssignmentChanged, LookUp, MetadataStale, PositionsFound, ReportError, WakeReader,
 };
@@ -68,9 +68,9 @@ pub(crate) struct MetadataActor {
     /// Who wants to know the partitions of a topic.
     askers: HashMap<Arc<str>, Vec<oneshot::Sender<Result<usize, ErrorCode>>>>,
     effects: Vec<Effect>,
-    timer: Option<(Instant, SpawnHandle)>,
-    /// The last failure that was logged: the same one is not said again.
-    said: Option<String>,
+    alarm: Alarm,
+    /// The failures that were logged since something succeeded: what a peer fails with is said once.
+    said: HashSet<(Option<Peer>, Discriminant<WireError>)>,
 }
 
 impl MetadataActor {
@@ -88,8 +88,8 @@ impl MetadataActor {
             clients: HashMap::new(),
             askers: HashMap::new(),
             effects: Vec::new(),
-            timer: None,
-            said: None,
+            alarm: Alarm::default(),
+            said: HashSet::new(),
         }
     }
 
@@ -106,7 +106,11 @@ impl MetadataActor {
         }
         self.effects = effects;
         self.close_idle(now);
-        self.arm(ctx);
+        self.alarm
+            .set(self.machine.poll_timeout(), ctx, |actor, ctx| {
+                actor.alarm.rang();
+                actor.run(ctx, |machine, now, effects| machine.timeout(now, effects));
+            });
     }
 
     /// Connections that carried nothing for long are closed, before something on the way drops them silently.
@@ -225,41 +229,23 @@ impl MetadataActor {
         }
     }
 
-    /// Each failure is said once, until something succeeds or another one comes.
+    /// What a peer fails with is said once, until something succeeds.
     fn log(&mut self, result: &Result<(), WireError>) {
         match result {
             Ok(()) => {
-                if self.said.take().is_some() {
+                if !self.said.is_empty() {
+                    self.said.clear();
                     info!("brokers answer again");
                 }
             }
             Err(error) => {
-                let text = error.to_string();
-                if self.said.as_ref() == Some(&text) {
-                    debug!(%error, "still no answer");
-                } else {
+                let what = (error.peer().cloned(), discriminant(error));
+                if self.said.insert(what) {
                     warn!(%error, "no answer about the cluster; other brokers are asked, with growing pauses");
-                    self.said = Some(text);
+                } else {
+                    debug!(%error, "still no answer");
                 }
             }
-        }
-    }
-
-    fn arm(&mut self, ctx: &mut Context<Self>) {
-        let deadline = self.machine.poll_timeout();
-        if self.timer.as_ref().map(|(at, _)| *at) == deadline {
-            return;
-        }
-        if let Some((_, handle)) = self.timer.take() {
-            ctx.cancel_future(handle);
-        }
-        if let Some(at) = deadline {
-            let now = tokio::time::Instant::now().into_std();
-            let handle = ctx.run_later(at.saturating_duration_since(now), |actor, ctx| {
-                actor.timer = None;
-                actor.run(ctx, |machine, now, effects| machine.timeout(now, effects));
-            });
-            self.timer = Some((at, handle));
         }
     }
 }

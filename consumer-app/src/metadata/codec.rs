@@ -14,7 +14,8 @@ use session_actor::wire::fetch::IsolationLevel;
 use session_actor::wire::{Address, ErrorCode};
 
 use super::lookups::Asked;
-use super::machine::{Offset, PartitionView, TopicView, View};
+use super::machine::Offset;
+use super::view::{PartitionView, TopicView, View};
 
 /// ListOffsets timestamp of the first offset.
 const EARLIEST: i64 = -2;

@@ -7,7 +7,8 @@ use record_batch::TopicPartition;
 use session_actor::wire::{Address, ErrorCode, Peer, WireError};
 use uuid::Uuid;
 
-use super::machine::{Effect, MetadataConfig, MetadataMachine, PartitionView, TopicView, View};
+use super::machine::{Effect, MetadataConfig, MetadataMachine};
+use super::view::{PartitionView, TopicView, View};
 
 struct World {
     machine: MetadataMachine,
