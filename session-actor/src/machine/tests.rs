@@ -236,9 +236,11 @@ fn b044_a_connection_lost_in_flight_frees_custody_and_starts_the_session_over() 
 fn f038_no_answer_in_time_is_a_failure() {
     let mut world = World::busy();
     let begin = world.now;
-    // late by a second: somebody else may lead the partitions by now
-    assert_eq!(world.wait(), [Effect::RefreshMetadata]);
-    assert_eq!(world.now - begin, Duration::from_millis(1500));
+    // late by a second, and by another one: somebody else may lead the partitions by now, or by then
+    for late in 0..29 {
+        assert_eq!(world.wait(), [Effect::RefreshMetadata]);
+        assert_eq!(world.now - begin, Duration::from_millis(1500 + 1000 * late));
+    }
     let effects = world.wait();
     assert_eq!(world.now - begin, Duration::from_secs(30));
     assert!(effects.contains(&Effect::Unavailable));
