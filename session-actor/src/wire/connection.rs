@@ -8,7 +8,7 @@ use super::peer::Peer;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{ReadHalf, WriteHalf, split};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 /// The reading half of a connection.
 pub type Reader = FrameReader<ReadHalf<Stream>>;
@@ -40,7 +40,6 @@ impl Connection {
         max_len: usize,
         limit: Duration,
     ) -> Result<Self, WireError> {
-        let started = Instant::now();
         let mut what = "the connection setup";
         let opening = async {
             let stream = connector.connect(peer.address.host(), peer.address.port());
@@ -72,7 +71,7 @@ impl Connection {
             Err(_) => Err(WireError::Timeout {
                 peer,
                 what,
-                after: started.elapsed(),
+                after: limit,
             }),
         }
     }

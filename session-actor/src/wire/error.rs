@@ -143,12 +143,7 @@ pub enum WireError {
         reason: Arc<str>,
     },
     /// Broker and client have no version of an API in common. Nothing was sent; the connection is unharmed.
-    #[error(
-        "{peer} has {api:?} {}, this client {}..{}; upgrade the older side",
-        theirs.map_or("not at all".to_owned(), |range| format!("{}..{}", range.min, range.max)),
-        ours.min,
-        ours.max
-    )]
+    #[error("{peer} {}", versions(*api, *ours, *theirs))]
     UnsupportedVersion {
         /// The broker.
         peer: Peer,
@@ -183,7 +178,45 @@ pub enum WireError {
     },
 }
 
+fn versions(api: ApiKey, ours: VersionRange, theirs: Option<VersionRange>) -> String {
+    let VersionRange { min, max } = ours;
+    match theirs {
+        Some(range) => format!(
+            "has {api:?} {}..{}, this client {min}..{max}; upgrade the older side",
+            range.min, range.max
+        ),
+        // what any broker has
+        None if api == ApiKey::Metadata => {
+            "does not have Metadata, so it is no broker; is it the port of a controller?".to_owned()
+        }
+        None => format!("does not have {api:?}, this client {min}..{max}; upgrade it"),
+    }
+}
+
 impl WireError {
+    /// The other end; `None` if none was called.
+    pub const fn peer(&self) -> Option<&Peer> {
+        match self {
+            Self::Connect { peer, .. }
+            | Self::Timeout { peer, .. }
+            | Self::Closed { peer }
+            | Self::ClosedAtOnce { peer }
+            | Self::Lost { peer, .. }
+            | Self::Truncated { peer, .. }
+            | Self::FrameLength { peer, .. }
+            | Self::HttpServer { peer }
+            | Self::TlsServer { peer }
+            | Self::Correlation { peer, .. }
+            | Self::Malformed { peer, .. }
+            | Self::Decode { peer, .. }
+            | Self::Encode { peer, .. }
+            | Self::UnsupportedVersion { peer, .. }
+            | Self::Refused { peer, .. }
+            | Self::ShutDown { peer } => Some(peer),
+            Self::Unguarded { .. } => None,
+        }
+    }
+
     /// Whether a new connection, to this broker or to another one, may do what this one could not. What remains is a fault in
     /// the configuration, in a request, or in the program at the other end, which trying again does not cure.
     pub fn is_retriable(&self) -> bool {

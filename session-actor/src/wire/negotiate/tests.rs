@@ -85,7 +85,7 @@ async fn f044_a_broker_with_fetch_4_to_17_and_join_group_2_to_9_only() {
         .expect_err("none");
     assert_eq!(
         missing.to_string(),
-        "broker 1 at b1:9092 has ListOffsets not at all, this client 1..10; upgrade the older side"
+        "broker 1 at b1:9092 does not have ListOffsets, this client 1..10; upgrade it"
     );
     assert!(!missing.is_retriable());
 }
