@@ -17,7 +17,7 @@ pub enum Error {
     #[error(transparent)]
     Config(#[from] ConfigErrors),
     /// No broker could be reached for `default.api.timeout.ms`, or what answers is no broker. The consumer goes on trying.
-    #[error("no broker can be used: {source}; check bootstrap.servers and security.protocol")]
+    #[error("no broker can be used: {source}{}", advice(source))]
     Unreachable {
         /// The last failure.
         source: WireError,
@@ -71,6 +71,16 @@ pub enum Error {
     /// The thread of the actors could not be started.
     #[error("cannot start the consumer's thread: {0}")]
     Start(String),
+}
+
+/// What to do, where the failure itself does not say it.
+const fn advice(failure: &WireError) -> &'static str {
+    match failure {
+        WireError::Connect { .. } | WireError::Closed { .. } | WireError::Lost { .. } => {
+            "; check bootstrap.servers, and whether the brokers run"
+        }
+        _ => "",
+    }
 }
 
 impl Error {
