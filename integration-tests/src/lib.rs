@@ -1,11 +1,16 @@
 //! Suites against a real Apache Kafka, simulations and labs.
 //!
-//! The library part is what the suites share: [`Tally`], the count and checksum by which two readers of a log are compared, and, under the
-//! feature `real-kafka`, the module `kafka`, which starts Apache Kafka and drives it with the Java client.
+//! The library part is what the suites share: [`read_to`] reads a topic with our consumer, [`Tally`] is the count and checksum by which two
+//! readers of a log are compared, [`Proxy`] stands between clients and a broker, and, under the feature `real-kafka`, the module `kafka`
+//! starts Apache Kafka and drives it with the Java client.
 
+mod proxy;
+mod reading;
 mod tally;
 
 #[cfg(feature = "real-kafka")]
 pub mod kafka;
 
+pub use proxy::Proxy;
+pub use reading::{Reading, read_to};
 pub use tally::Tally;

@@ -9,7 +9,6 @@ mod harness {
     pub(crate) mod data;
     pub(crate) mod lifetime;
     pub(crate) mod nodes;
-    pub(crate) mod proxy;
     pub(crate) mod shared;
     pub(crate) mod topics;
 }

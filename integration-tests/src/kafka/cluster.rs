@@ -1,7 +1,7 @@
 //! A cluster: how it is described, started and taken down.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -104,7 +104,7 @@ impl Builder {
             jvm_options: self.jvm_options,
             bootstrap_servers,
             run,
-            _controller_port: controller_port,
+            controller_port,
         };
         for node in &cluster.nodes {
             cluster.format(node)?;
@@ -195,7 +195,7 @@ pub struct Cluster {
     jvm_options: Vec<String>,
     bootstrap_servers: String,
     pub(crate) run: RunFolder,
-    _controller_port: Port,
+    controller_port: Port,
 }
 
 impl Cluster {
@@ -223,6 +223,11 @@ impl Cluster {
     /// [`Error::UnknownNode`].
     pub fn address(&self, node: i32) -> Result<SocketAddr> {
         Ok(self.node(node)?.plain_address())
+    }
+
+    /// Where the controller listens, which speaks the protocol of Kafka and is no broker.
+    pub fn controller_address(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.controller_port.number()))
     }
 
     /// The address of a node's listener that was added with [`Builder::listener`]; `None` if there is none of this name.

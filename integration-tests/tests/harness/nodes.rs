@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
+use integration_tests::Proxy;
 use integration_tests::kafka::{Cluster, ConsumeSpec, Error, ProduceSpec, Result, Value};
-
-use super::proxy::Proxy;
 
 /// Long enough for a broker to answer on any machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn two_nodes_through_everything() -> Result<()> {
-    let proxy = Proxy::open();
+    let proxy = Proxy::open(Duration::ZERO).unwrap();
     let kafka = Cluster::builder()
         .nodes(2)
         // so that a node is let in again soon after it has gone

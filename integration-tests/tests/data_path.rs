@@ -1,0 +1,12 @@
+//! What our consumer reads from a real broker, held against what the producer wrote and the Java consumer reads; and how many requests and
+//! bytes that takes.
+
+mod data_path {
+    pub(crate) mod codecs;
+    pub(crate) mod fairness;
+    pub(crate) mod gaps;
+    pub(crate) mod labs;
+    pub(crate) mod overlap;
+    pub(crate) mod records;
+    pub(crate) mod shared;
+}
