@@ -156,17 +156,19 @@ impl PlannerMachine {
             } else {
                 leaderless = true;
             }
+            // without the topic's id no request can name it
+            let Some(topic) = self.snapshot.topics.get(name.topic()) else {
+                continue;
+            };
+            table.insert(Located {
+                partition: id,
+                topic: Arc::clone(&topic.topic),
+                index: name.partition(),
+            });
             if let Some((node, leader_epoch)) = assigned.leader {
                 by_node.entry(node).or_default().push(Candidate {
                     partition: id,
                     leader_epoch,
-                });
-            }
-            if let Some(topic) = self.snapshot.topics.get(name.topic()) {
-                table.insert(Located {
-                    partition: id,
-                    topic: Arc::clone(&topic.topic),
-                    index: name.partition(),
                 });
             }
         }
@@ -340,30 +342,28 @@ impl PlannerMachine {
             node.has_session = has_session;
         }
         let state = &mut node.lanes[lane as usize];
-        if let Phase::Touching(Some(grant)) = std::mem::replace(&mut state.phase, Phase::Idle) {
-            state.phase = Phase::Busy;
-            node.used = now;
-            let job = Job::Fetch(grant);
-            effects.push(Effect::Start(id, lane, job, Arc::clone(&self.table)));
+        match std::mem::replace(&mut state.phase, Phase::Idle) {
+            Phase::Touching(Some(grant)) if grant.plan == node.plan => {
+                state.phase = Phase::Busy;
+                node.used = now;
+                let job = Job::Fetch(grant);
+                effects.push(Effect::Start(id, lane, job, Arc::clone(&self.table)));
+            }
+            Phase::Touching(Some(grant)) => effects.push(Effect::Abandon(grant.ticket)),
+            _ => {}
         }
         self.offer(id, effects);
     }
 
     /// A lane cannot be used until it says that it is idle.
     pub fn unavailable(&mut self, id: NodeId, lane: Lane, effects: &mut Vec<Effect>) {
-        let Some(node) = self.nodes.get_mut(&id) else {
+        // Only what was given something to do can fail. A lane that was closed may have failed before it heard of it, and the
+        // one that took its place has not: it would never say that it is idle.
+        let is_idle = |node: &Node| node.lanes[lane as usize].phase == Phase::Idle;
+        if self.nodes.get(&id).is_none_or(is_idle) {
             return;
-        };
-        if lane == Lane::Session {
-            node.has_session = false;
         }
-        let state = &mut node.lanes[lane as usize];
-        if let Phase::Touching(Some(grant)) =
-            std::mem::replace(&mut state.phase, Phase::Unavailable)
-        {
-            effects.push(Effect::Abandon(grant.ticket));
-        }
-        self.offer(id, effects);
+        self.end(id, lane, Phase::Unavailable, effects);
     }
 
     /// A lane ended that was not closed: its actor failed. A fresh one is opened with the next request.
@@ -371,9 +371,20 @@ impl PlannerMachine {
         if let Some(node) = self.nodes.get_mut(&id) {
             node.lanes[lane as usize].opened = false;
         }
-        self.unavailable(id, lane, effects);
-        if let Some(node) = self.nodes.get_mut(&id) {
-            node.lanes[lane as usize].phase = Phase::Idle;
+        self.end(id, lane, Phase::Idle, effects);
+    }
+
+    /// What a lane had in hand is over, and its session with it.
+    fn end(&mut self, id: NodeId, lane: Lane, phase: Phase, effects: &mut Vec<Effect>) {
+        let Some(node) = self.nodes.get_mut(&id) else {
+            return;
+        };
+        if lane == Lane::Session {
+            node.has_session = false;
+        }
+        let state = &mut node.lanes[lane as usize];
+        if let Phase::Touching(Some(grant)) = std::mem::replace(&mut state.phase, phase) {
+            effects.push(Effect::Abandon(grant.ticket));
         }
         self.offer(id, effects);
     }

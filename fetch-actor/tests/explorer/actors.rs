@@ -11,7 +11,7 @@ use crate::broker::PARTITIONS;
 use crate::data::{Data, collect};
 use crate::lane::{Work, lane_index};
 use crate::notes::Seen;
-use crate::reader::{Asked, Entry};
+use crate::reader::{Entry, Take};
 use crate::world::{LiveTicket, Place, ToBuffer, ToPlanner, World, node_of};
 use crate::{fingerprint::Shared, world::Fault};
 
@@ -101,22 +101,21 @@ impl World {
                     .push_back(ToPlanner::Assignment(added, removed));
             }
             Effect::Answer(id, Lease { items }) => {
-                if !self.reader.outstanding || self.takes != id.0 || self.reader.answer.is_some() {
-                    self.violated(format!("{id:?} is answered, and nobody asked"));
-                }
-                self.reader.outstanding = false;
                 // the shell gives out nothing of a partition that went
                 let assigned = |item: &Item<Data>| match item {
                     Item::Data(completed) => self.table.entry(completed.partition).is_some(),
                     Item::Error(_) => true,
                 };
-                self.reader.answer = Some(items.into_iter().filter(assigned).collect());
+                let items = items.into_iter().filter(assigned).collect();
+                if !self.reader.answered(id.0, items) {
+                    self.violated(format!("{id:?} is answered, and nobody asked"));
+                }
             }
             Effect::Lookup(lookup) => self.lookups.push((lookup.partition, lookup.epoch)),
             Effect::RefreshMetadata(_) => self.refresh_wanted = true,
             Effect::ReadReply(ticket) => self.memory(ticket, true),
             Effect::DiscardReply(ticket) => self.memory(ticket, false),
-            Effect::Changed => self.table.moved = true,
+            Effect::Changed => self.table.word += 1,
             Effect::Position {
                 partition,
                 data_epoch,
@@ -391,17 +390,15 @@ impl World {
     }
 
     /// The handle sends a take.
-    pub(crate) fn send_take(&mut self, asked: Asked) {
-        self.takes += 1;
-        if !asked.returned.is_empty() {
+    pub(crate) fn send_take(&mut self, take: Take) {
+        if !take.returned.is_empty() {
             self.notes.see(Seen::GivenBack);
         }
-        self.reader.outstanding = true;
         self.to_buffer.push_back(ToBuffer::Take(TakeRequest {
-            id: buffer_actor::TakeId(self.takes),
-            holding: asked.holding,
-            returned: asked.returned,
-            until: asked.waits.then(|| self.now + LONG),
+            id: buffer_actor::TakeId(take.id),
+            holding: take.holding,
+            returned: take.returned,
+            until: take.waits.then(|| self.now + LONG),
         }));
     }
 

@@ -5,7 +5,7 @@ use buffer_actor::machine::Reason;
 
 use crate::broker::PARTITIONS;
 use crate::events::Event;
-use crate::lane::{lane_index, lane_of};
+use crate::lane::lane_index;
 use crate::world::{Place, World, node_of};
 
 impl World {
@@ -55,6 +55,12 @@ impl World {
     /// Holds when nothing more happens by itself.
     pub(crate) fn check_at_rest(&self) -> Result<(), String> {
         self.check_tickets()?;
+        if self.elsewhere && self.reader.is_waiting() {
+            return Err(format!(
+                "I8: a poll waits though there is something else to see{}",
+                self.describe()
+            ));
+        }
         for p in 0..PARTITIONS {
             self.check_liveness(p)?;
         }
@@ -141,16 +147,5 @@ impl World {
             self.table.entries[p]
                 .is_none_or(|entry| entry.paused || entry.given == Some(self.logs.end(p)))
         })
-    }
-
-    pub(crate) fn lanes_in_use(&self) -> String {
-        let names: Vec<String> = (0..4)
-            .filter(|&index| self.lanes[index].is_some())
-            .map(|index| {
-                let (node, lane) = lane_of(index);
-                format!("{node}/{lane}")
-            })
-            .collect();
-        names.join(", ")
     }
 }

@@ -15,7 +15,7 @@ impl World {
     /// Runs to the end, on a copy.
     pub(crate) fn check_progress(&self) -> Result<(), String> {
         let mut world = self.clone();
-        world.left = Allowances([u8::MAX; 17]);
+        world.left = Allowances::ALL;
         world.trace = self.trace.clone();
         world.drain()
     }

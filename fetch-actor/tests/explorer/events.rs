@@ -5,7 +5,6 @@ use buffer_actor::{ResetTo, Start};
 use crate::broker::{NODES, PARTITIONS};
 use crate::data;
 use crate::lane::{Wire, lane_of};
-use crate::reader::Progress;
 use crate::world::{World, node_id};
 
 /// One step of the world.
@@ -29,6 +28,8 @@ pub(crate) enum Event {
     GoOn,
     /// The poll that waits is given up by its caller.
     Cancel,
+    /// Something comes up that is not in the buffer: a poll that waits ends, or looks.
+    Wake,
     /// The application lets go of records that it kept.
     LetGo,
     /// Back to the first offset, to the next one, or to the end.
@@ -75,6 +76,7 @@ pub(crate) enum Timer {
 pub(crate) enum Allowance {
     Poll,
     Cancel,
+    Wake,
     Seek,
     LookUp,
     Pause,
@@ -92,13 +94,16 @@ pub(crate) enum Allowance {
     Fire,
 }
 
-const KINDS: usize = 17;
+const KINDS: usize = 18;
 
 /// How much of each is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Allowances(pub(crate) [u8; KINDS]);
 
 impl Allowances {
+    /// No bounds.
+    pub(crate) const ALL: Self = Self([u8::MAX; KINDS]);
+
     pub(crate) const fn of<const N: usize>(list: [(Allowance, u8); N]) -> Self {
         let mut all = [0; KINDS];
         let mut index = 0;
@@ -127,6 +132,7 @@ impl Event {
             Self::Poll => "poll",
             Self::GoOn => "poll goes on",
             Self::Cancel => "poll cancelled",
+            Self::Wake => "reader woken",
             Self::LetGo => "records let go",
             Self::Seek(..) => "seek",
             Self::Pause(_) => "pause",
@@ -156,6 +162,7 @@ impl Event {
             Self::Lose(_) => Allowance::Lose,
             Self::Poll => Allowance::Poll,
             Self::Cancel => Allowance::Cancel,
+            Self::Wake => Allowance::Wake,
             Self::Seek(_, Target::Earliest) => Allowance::LookUp,
             Self::Seek(..) => Allowance::Seek,
             Self::Pause(_) => Allowance::Pause,
@@ -190,6 +197,9 @@ impl World {
         }
         if left.has(Allowance::Cancel) && self.reader.poll.is_some() {
             events.push(Event::Cancel);
+        }
+        if left.has(Allowance::Wake) {
+            events.push(Event::Wake);
         }
         if !self.reader.kept.is_empty() {
             events.push(Event::LetGo);
@@ -244,7 +254,7 @@ impl World {
         if !self.lookups.is_empty() {
             events.push(Event::Found);
         }
-        if self.reader.poll.is_some() && self.reader.answer.is_some() {
+        if self.reader.may_go_on() {
             events.push(Event::GoOn);
         }
     }
@@ -277,6 +287,9 @@ impl World {
                     events.push(Event::Assign(p));
                 }
             }
+        }
+        if !self.frame.scenario.assigned[p] {
+            return;
         }
         if left.has(Allowance::Produce) {
             events.push(Event::Produce(p));
@@ -348,12 +361,13 @@ impl World {
                 });
             }
             Event::Poll => {
-                self.reader.begin(&mut self.table);
-                self.go_on(false);
+                self.reader.begin(&self.table);
+                self.go_on();
             }
-            Event::GoOn => {
-                self.reader.receive();
-                self.go_on(true);
+            Event::GoOn => self.go_on(),
+            Event::Wake => {
+                self.elsewhere = true;
+                self.buffer(|machine, _, effects| machine.wake_reader(effects));
             }
             Event::Cancel => self.reader.poll = None,
             Event::LetGo => drop(self.reader.kept.remove(0)),
@@ -392,13 +406,19 @@ impl World {
         }
     }
 
-    fn go_on(&mut self, asked: bool) {
+    fn go_on(&mut self) {
         let scenario = &self.frame.scenario;
         let (records, keeps) = (scenario.poll_records, scenario.keeps);
-        match self.reader.go_on(&mut self.table, asked, records, keeps) {
-            Ok(Progress::Ask(asked)) => self.send_take(asked),
-            Ok(Progress::Wait) => {}
-            Ok(Progress::Returned(count)) => self.say(|| format!("the poll gives {count} records")),
+        let mut takes = Vec::new();
+        let run = self.reader.run(&mut self.table, records, keeps, &mut takes);
+        // wherever it got to, it looked before
+        self.elsewhere = false;
+        for take in takes {
+            self.send_take(take);
+        }
+        match run {
+            Ok(Some(count)) => self.say(|| format!("the poll gives {count} records")),
+            Ok(None) => {}
             Err(text) => self.violated(text),
         }
     }

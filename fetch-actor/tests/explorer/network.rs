@@ -9,6 +9,7 @@ use session_actor::wire::fetch::TopicKey;
 
 use crate::broker::{Pending, Received, Reply, ReplyPart, Wanted};
 use crate::data::{Data, Held};
+use crate::events::Allowance;
 use crate::lane::{Body, LaneActor, Wire, Work, answer_length, lane_of};
 use crate::notes::Seen;
 use crate::world::{Fault, Place, ToBuffer, ToPlanner, World, node_id};
@@ -53,6 +54,13 @@ impl World {
         let (node, lane) = lane_of(index);
         let id = node_id(node);
         match effect {
+            // that a connection takes its time matters only where it can be lost
+            Effect::Connect if !self.frame.scenario.allowances.has(Allowance::Lose) => {
+                self.set_wire(index, Wire::Open);
+                self.session(index, |machine, now, effects| {
+                    machine.connected(now, true, effects);
+                });
+            }
             Effect::Connect => self.set_wire(index, Wire::Connecting),
             Effect::Send(request) => {
                 self.say(|| format!("lane {node}/{lane} sends {request:?}"));

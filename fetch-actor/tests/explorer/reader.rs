@@ -1,5 +1,8 @@
 //! The application and its handle: polls, takes leases, gives out records one after the other, and holds what it is given
 //! against what it must be given (I6).
+//!
+//! The handle is that of `consumer-app`: it looks at the change word at the beginning of a poll and after every answer, waits
+//! for what is under way before it acts on a change, and leaves its takes behind when the poll is dropped.
 
 use std::collections::VecDeque;
 
@@ -20,11 +23,10 @@ pub(crate) struct Entry {
 }
 
 /// The shared table and the change word.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Table {
     pub(crate) entries: [Option<Entry>; PARTITIONS],
-    /// The word moved since the reader last looked.
-    pub(crate) moved: bool,
+    pub(crate) word: u64,
 }
 
 impl Table {
@@ -38,6 +40,11 @@ impl Table {
             .flatten()
             .find(|entry| entry.id == id)
     }
+
+    fn is_valid(&self, completed: &Completed<Data>) -> bool {
+        self.entry(completed.partition)
+            .is_some_and(|entry| completed.epoch >= entry.data_epoch)
+    }
 }
 
 /// A poll that has not returned.
@@ -47,178 +54,257 @@ pub(crate) struct Poll {
     began: [Option<Entry>; PARTITIONS],
     /// Resumed since.
     pub(crate) resumed: [bool; PARTITIONS],
+    stage: Stage,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Stage {
+    Begin,
+    /// The word had moved to this: everything under way is waited for first.
+    Look(u64),
+    /// What was void is dropped, what is paused went back with a take that is answered at once.
+    Looked,
+    /// Nothing to give: the next answer is waited for.
+    Wait,
+}
+
+/// A take that was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Awaited {
+    take: u64,
+    /// The buffer may wait for something to come.
+    waits: bool,
+    answer: Option<Vec<Item<Data>>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Reader {
     pub(crate) poll: Option<Poll>,
-    /// The word had moved: it must ask before it gives out another record.
-    must_ask: bool,
+    /// Oldest first. A poll that is dropped leaves them here.
+    awaited: VecDeque<Awaited>,
     lease: VecDeque<Completed<Data>>,
-    /// Unread data of paused partitions, for the next take.
-    returned: Vec<Completed<Data>>,
-    /// A take was sent and not answered.
-    pub(crate) outstanding: bool,
-    /// Its answer, which no poll has looked at.
-    pub(crate) answer: Option<Vec<Item<Data>>>,
+    /// The change word when it was last acted upon.
+    seen: u64,
+    takes: u64,
     /// Records that the application keeps beyond their lease.
     pub(crate) kept: Vec<Data>,
 }
 
 /// What the handle sends.
-pub(crate) struct Asked {
+pub(crate) struct Take {
+    pub(crate) id: u64,
     pub(crate) holding: Vec<PartitionId>,
     pub(crate) returned: Vec<Completed<Data>>,
-    /// Whether the buffer may wait for something to come.
     pub(crate) waits: bool,
 }
 
-/// How far the handle got.
-pub(crate) enum Progress {
-    Ask(Asked),
-    /// A take is out and its answer is needed first.
-    Wait,
-    /// The poll returned so many records.
-    Returned(u32),
-}
-
 impl Reader {
-    /// A poll begins.
-    pub(crate) fn begin(&mut self, table: &mut Table) {
-        self.receive();
-        let poll = Poll {
+    /// One that has sent `takes` takes.
+    pub(crate) const fn new(takes: u64) -> Self {
+        Self {
+            poll: None,
+            awaited: VecDeque::new(),
+            lease: VecDeque::new(),
+            seen: 0,
+            takes,
+            kept: Vec::new(),
+        }
+    }
+
+    pub(crate) const fn begin(&mut self, table: &Table) {
+        self.poll = Some(Poll {
             began: table.entries,
             resumed: [false; PARTITIONS],
-        };
-        if std::mem::take(&mut table.moved) {
-            self.must_ask = true;
-            let lease = std::mem::take(&mut self.lease);
-            for completed in lease {
-                match table.entry(completed.partition) {
-                    Some(entry) if completed.epoch >= entry.data_epoch => {
-                        if entry.paused {
-                            self.returned.push(completed);
-                        } else {
-                            self.lease.push_back(completed);
+            stage: Stage::Begin,
+        });
+    }
+
+    /// An answer came. Returns whether it was awaited.
+    pub(crate) fn answered(&mut self, take: u64, items: Vec<Item<Data>>) -> bool {
+        let awaited = self
+            .awaited
+            .iter_mut()
+            .find(|awaited| awaited.take == take && awaited.answer.is_none());
+        awaited
+            .map(|awaited| awaited.answer = Some(items))
+            .is_some()
+    }
+
+    /// The poll can go on.
+    pub(crate) fn may_go_on(&self) -> bool {
+        let answered = |awaited: &Awaited| awaited.answer.is_some();
+        self.poll.is_some() && self.awaited.front().is_some_and(answered)
+    }
+
+    /// The poll waits for the buffer to have something.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let waits = |awaited: &Awaited| awaited.waits && awaited.answer.is_none();
+        self.poll.is_some() && self.awaited.iter().any(waits)
+    }
+
+    /// Goes on with the poll as far as it gets. Returns how many records it returned with, or `None` if it waits.
+    pub(crate) fn run(
+        &mut self,
+        table: &mut Table,
+        max_records: u32,
+        keeps: bool,
+        takes: &mut Vec<Take>,
+    ) -> Result<Option<u32>, String> {
+        while let Some(poll) = &self.poll {
+            match poll.stage {
+                Stage::Begin => {
+                    while self.receive() {}
+                    if table.word == self.seen {
+                        if let Some(count) = self.give(table, max_records, keeps)? {
+                            return Ok(Some(count));
+                        }
+                        self.wait(takes);
+                    } else {
+                        self.stage(Stage::Look(table.word));
+                        if self.awaited.back().is_some_and(|awaited| awaited.waits) {
+                            self.ask(Vec::new(), false, takes);
                         }
                     }
-                    _ => drop(completed),
+                }
+                Stage::Look(word) => {
+                    while self.receive() {}
+                    if !self.awaited.is_empty() {
+                        break;
+                    }
+                    let returned = self.sort_out(table);
+                    self.seen = word;
+                    self.ask(returned, false, takes);
+                    self.stage(Stage::Looked);
+                }
+                Stage::Looked => {
+                    while self.receive() {}
+                    if !self.awaited.is_empty() {
+                        break;
+                    }
+                    if let Some(count) = self.give(table, max_records, keeps)? {
+                        return Ok(Some(count));
+                    }
+                    self.wait(takes);
+                }
+                Stage::Wait => {
+                    if !self.receive() {
+                        break;
+                    }
+                    self.stage(Stage::Begin);
                 }
             }
         }
-        self.poll = Some(poll);
+        Ok(None)
     }
 
-    /// Takes the answer over, if it is there.
-    pub(crate) fn receive(&mut self) {
-        for item in self.answer.take().into_iter().flatten() {
-            if let Item::Data(completed) = item {
-                self.lease.push_back(completed);
-            }
+    const fn stage(&mut self, stage: Stage) {
+        if let Some(poll) = &mut self.poll {
+            poll.stage = stage;
         }
     }
 
-    /// Goes on with the poll as far as it gets. `asked`: a take was answered in this poll.
-    pub(crate) fn go_on(
+    /// Takes over the oldest answer that was awaited, if it is there.
+    fn receive(&mut self) -> bool {
+        let Some(items) = self
+            .awaited
+            .front_mut()
+            .and_then(|awaited| awaited.answer.take())
+        else {
+            return false;
+        };
+        self.awaited.pop_front();
+        for item in items.into_iter().rev() {
+            if let Item::Data(completed) = item {
+                self.lease.push_front(completed);
+            }
+        }
+        true
+    }
+
+    /// Drops what is void and takes out what is paused.
+    fn sort_out(&mut self, table: &Table) -> Vec<Completed<Data>> {
+        let mut returned = Vec::new();
+        for completed in std::mem::take(&mut self.lease) {
+            match table.entry(completed.partition) {
+                Some(entry) if table.is_valid(&completed) => {
+                    if entry.paused {
+                        returned.push(completed);
+                    } else {
+                        self.lease.push_back(completed);
+                    }
+                }
+                _ => drop(completed),
+            }
+        }
+        returned
+    }
+
+    fn wait(&mut self, takes: &mut Vec<Take>) {
+        if self.awaited.is_empty() {
+            self.ask(Vec::new(), true, takes);
+        }
+        self.stage(Stage::Wait);
+    }
+
+    fn ask(&mut self, returned: Vec<Completed<Data>>, waits: bool, takes: &mut Vec<Take>) {
+        self.takes += 1;
+        self.awaited.push_back(Awaited {
+            take: self.takes,
+            waits,
+            answer: None,
+        });
+        takes.push(Take {
+            id: self.takes,
+            holding: self.lease.iter().map(|part| part.partition).collect(),
+            returned,
+            waits,
+        });
+    }
+
+    /// Ends the poll with what can be given; `None` if that is nothing.
+    fn give(
         &mut self,
         table: &mut Table,
-        asked: bool,
         max_records: u32,
         keeps: bool,
-    ) -> Result<Progress, String> {
+    ) -> Result<Option<u32>, String> {
         let Some(poll) = &self.poll else {
-            return Ok(Progress::Wait);
+            return Ok(None);
         };
-        if self.outstanding {
-            return Ok(Progress::Wait);
-        }
-        let must_ask = std::mem::take(&mut self.must_ask);
-        if must_ask || (self.lease.is_empty() && !asked) {
-            return Ok(Progress::Ask(Asked {
-                holding: self
-                    .lease
-                    .iter()
-                    .map(|completed| completed.partition)
-                    .collect(),
-                returned: std::mem::take(&mut self.returned),
-                waits: self.lease.is_empty(),
-            }));
-        }
         let mut count = 0;
         while count < max_records
-            && let Some(completed) = self.lease.front_mut()
+            && let Some(mut completed) = self.lease.pop_front()
         {
-            Self::check(poll, completed, table)?;
-            completed.from += 1;
-            count += 1;
-            if completed.from == completed.next
-                && let Some(done) = self.lease.pop_front()
-                && keeps
-            {
-                self.kept.push(done.data);
+            while count < max_records && completed.from < completed.next {
+                check(poll, &completed, table)?;
+                completed.from += 1;
+                count += 1;
             }
+            if completed.from < completed.next {
+                self.lease.push_back(completed);
+            } else if keeps {
+                self.kept.push(completed.data);
+            }
+        }
+        if count == 0 {
+            return Ok(None);
         }
         self.poll = None;
-        Ok(Progress::Returned(count))
-    }
-
-    /// Whether the record may be given out now.
-    fn check(poll: &Poll, completed: &Completed<Data>, table: &mut Table) -> Result<(), String> {
-        let data = &completed.data;
-        let p = data.partition;
-        let offset = completed.from;
-        if completed.epoch != data.epoch {
-            return Err(format!(
-                "I3: records of partition {p} that were asked for under {:?} are used under {:?}",
-                data.epoch, completed.epoch
-            ));
-        }
-        if offset < data.first || offset < data.asked || completed.next != data.next {
-            return Err(format!(
-                "I3: records {}..{} of partition {p}, asked for at {}, are used as {offset}..{}",
-                data.first, data.next, data.asked, completed.next
-            ));
-        }
-        let valid =
-            |entry: &Entry| entry.id == completed.partition && completed.epoch >= entry.data_epoch;
-        if !poll.began[p].as_ref().is_some_and(valid) {
-            let later = table.entries[p].as_ref().is_some_and(valid);
-            if !later {
-                return Err(format!(
-                    "I6: a poll gives record {offset} of partition {p} that was void when it began"
-                ));
-            }
-        }
-        let Some(entry) = table.entries[p].as_mut().filter(|entry| valid(entry)) else {
-            // it became void while this poll was under way, and moves no position
-            return Ok(());
-        };
-        let was_paused = poll.began[p].is_some_and(|began| began.id == entry.id && began.paused);
-        if was_paused && entry.paused && !poll.resumed[p] {
-            return Err(format!(
-                "I6: a poll gives record {offset} of partition {p}, which was paused when it began"
-            ));
-        }
-        match entry.given {
-            Some(expected) if expected != offset => Err(format!(
-                "I6: a poll gives record {offset} of partition {p} where {expected} is the next"
-            )),
-            _ => {
-                entry.given = Some(offset + 1);
-                Ok(())
-            }
-        }
+        Ok(Some(count))
     }
 
     /// Records that the reader has of a partition, bytes.
     pub(crate) fn bytes_of(&self, partition: usize) -> u64 {
-        let answered = self.answer.iter().flatten().filter_map(|item| match item {
-            Item::Data(completed) => Some(&completed.data),
-            Item::Error(_) => None,
-        });
+        let answered = self
+            .awaited
+            .iter()
+            .flat_map(|awaited| awaited.answer.iter().flatten())
+            .filter_map(|item| match item {
+                Item::Data(completed) => Some(&completed.data),
+                Item::Error(_) => None,
+            });
         self.lease
             .iter()
-            .chain(&self.returned)
             .map(|completed| &completed.data)
             .chain(&self.kept)
             .chain(answered)
@@ -226,12 +312,50 @@ impl Reader {
             .map(|data| u64::from(data.bytes))
             .sum()
     }
+}
 
-    pub(crate) fn is_idle(&self) -> bool {
-        self.poll.is_none() && !self.outstanding && self.answer.is_none()
+/// Whether the record may be given out now.
+fn check(poll: &Poll, completed: &Completed<Data>, table: &mut Table) -> Result<(), String> {
+    let data = &completed.data;
+    let p = data.partition;
+    let offset = completed.from;
+    if completed.epoch != data.epoch {
+        return Err(format!(
+            "I3: records of partition {p} that were asked for under {:?} are used under {:?}",
+            data.epoch, completed.epoch
+        ));
     }
-
-    pub(crate) fn lease_is_empty(&self) -> bool {
-        self.lease.is_empty()
+    if offset < data.first || offset < data.asked || completed.next != data.next {
+        return Err(format!(
+            "I3: records {}..{} of partition {p}, asked for at {}, are used as {offset}..{}",
+            data.first, data.next, data.asked, completed.next
+        ));
+    }
+    let valid =
+        |entry: &Entry| entry.id == completed.partition && completed.epoch >= entry.data_epoch;
+    let was_valid = poll.began[p].as_ref().is_some_and(valid);
+    if !was_valid && !table.entries[p].as_ref().is_some_and(valid) {
+        return Err(format!(
+            "I6: a poll gives record {offset} of partition {p} that was void when it began"
+        ));
+    }
+    let Some(entry) = table.entries[p].as_mut().filter(|entry| valid(entry)) else {
+        // it became void while this poll was under way, and moves no position
+        return Ok(());
+    };
+    let was_paused = poll.began[p].is_some_and(|began| began.id == entry.id && began.paused);
+    if was_paused && entry.paused && !poll.resumed[p] {
+        return Err(format!(
+            "I6: a poll gives record {offset} of partition {p}, which was paused when it began"
+        ));
+    }
+    match entry.given {
+        Some(expected) if expected != offset => Err(format!(
+            "I6: a poll gives record {offset} of partition {p} where {expected} is the next"
+        )),
+        _ => {
+            entry.given = Some(offset + 1);
+            Ok(())
+        }
     }
 }

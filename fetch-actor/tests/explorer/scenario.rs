@@ -13,6 +13,8 @@ pub(crate) struct Scenario {
     /// Bytes of even and of odd batches.
     pub(crate) sizes: [[u32; 2]; PARTITIONS],
     pub(crate) leaders: [usize; PARTITIONS],
+    /// Which partitions are assigned at the beginning.
+    pub(crate) assigned: [bool; PARTITIONS],
     /// `buffer.memory`.
     pub(crate) memory: u64,
     /// `max.partition.fetch.bytes`.
@@ -37,6 +39,7 @@ const PLAIN: Scenario = Scenario {
     batches: [2, 1],
     sizes: [[BATCH; 2]; PARTITIONS],
     leaders: [0, 0],
+    assigned: [true; PARTITIONS],
     memory: 64 << 20,
     partition_max: PARTITION_MAX,
     poll_records: 1,
@@ -47,7 +50,20 @@ const PLAIN: Scenario = Scenario {
 };
 
 /// Everything that is searched.
-pub(crate) const ALL: [Scenario; 11] = [
+pub(crate) const ALL: [Scenario; 13] = [
+    Scenario {
+        name: "woken",
+        batches: [1, 0],
+        allowances: Allowances::of([(A::Poll, 3), (A::Cancel, 1), (A::Wake, 1), (A::Pause, 1)]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "a node left and found again",
+        assigned: [true, false],
+        batches: [1, 0],
+        allowances: Allowances::of([(A::Move, 2), (A::Snapshot, 2), (A::Lose, 1), (A::Fire, 1)]),
+        ..PLAIN
+    },
     Scenario {
         name: "seek and pause",
         allowances: Allowances::of([(A::Poll, 2), (A::Seek, 1), (A::Pause, 1), (A::Resume, 1)]),

@@ -85,6 +85,20 @@ impl Search {
         world
     }
 
+    /// What may happen next, in the order in which it is tried. A search that will be cut tries in an order that differs from
+    /// state to state, so that it is not spent on the last few steps of one path.
+    fn turns(&self, world: &World) -> Vec<Event> {
+        let mut events = world.enabled();
+        if self.scenario.limit.is_some() {
+            let mut random = world.fingerprint();
+            for left in (1..events.len()).rev() {
+                random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).rotate_left(29) + 1;
+                events.swap(left, (random % (left as u64 + 1)) as usize);
+            }
+        }
+        events
+    }
+
     pub(crate) fn run(&self) -> Report {
         let notes = Rc::new(Notes::default());
         let mut report = Report {
@@ -153,7 +167,7 @@ impl Search {
                         break;
                     }
                     stack.push(Branch {
-                        events: world.enabled().into_iter(),
+                        events: self.turns(&world).into_iter(),
                         world,
                     });
                     report.deepest = report.deepest.max(stack.len());

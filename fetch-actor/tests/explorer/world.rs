@@ -138,9 +138,10 @@ pub(crate) struct World {
     /// Became fetchable, and was not asked for since.
     pub(crate) owed: [bool; PARTITIONS],
     pub(crate) left: Allowances,
-    /// Replies made so far, and takes sent.
+    /// There is something for the application that is not in the buffer, and no poll looked since.
+    pub(crate) elsewhere: bool,
+    /// Replies made so far.
     pub(crate) replies: u64,
-    pub(crate) takes: u64,
     pub(crate) violation: Option<String>,
 }
 
@@ -148,6 +149,7 @@ pub(crate) struct World {
 const FIRST_EPOCH: u32 = 8_000;
 const FIRST_REPLY: u64 = 20_000;
 const FIRST_TAKE: u64 = 28_000;
+const FIRST_WORD: u64 = 34_000;
 const FIRST_REQUEST: u32 = 36_000;
 const REQUESTS: u32 = 6_000;
 
@@ -269,8 +271,11 @@ impl World {
                 leader_epochs: [FIRST_LEADER_EPOCH; PARTITIONS],
             },
             brokers: Default::default(),
-            reader: Reader::default(),
-            table: Table::default(),
+            reader: Reader::new(FIRST_TAKE),
+            table: Table {
+                entries: [None; PARTITIONS],
+                word: FIRST_WORD,
+            },
             tickets: Vec::new(),
             held: Vec::new(),
             released: 0,
@@ -283,12 +288,12 @@ impl World {
             owed: [false; PARTITIONS],
             left: scenario.allowances,
             replies: FIRST_REPLY,
-            takes: FIRST_TAKE,
+            elsewhere: false,
             violation: None,
             frame: Rc::new(Frame::new(scenario, fault)),
         };
         world.send_snapshot(None);
-        world.assign([Some(Start::Offset(0)); PARTITIONS]);
+        world.assign(scenario.assigned.map(|is| is.then_some(Start::Offset(0))));
         world
     }
 
@@ -314,7 +319,7 @@ impl World {
         print.value(&(self.released, self.wanted, self.refresh_wanted));
         print.value(&self.lookups);
         print.value(&self.told_leaders);
-        print.value(&(self.troubled, self.owed));
+        print.value(&(self.troubled, self.owed, self.elsewhere));
         print.value(&self.left);
         print.finish()
     }
