@@ -106,11 +106,7 @@ impl BufferActor {
         }
         self.perform(&mut effects);
         self.effects = effects;
-        self.alarm
-            .set(self.machine.poll_timeout(), ctx, |actor, ctx| {
-                actor.alarm.rang();
-                actor.handle(ctx, |machine, now, effects| machine.timeout(now, effects));
-            });
+        self.alarm.set(self.machine.poll_timeout(), ctx, Self::ring);
         result
     }
 
@@ -120,6 +116,11 @@ impl BufferActor {
         if released > 0 {
             self.machine.release(released, effects);
         }
+    }
+
+    fn ring(&mut self, ctx: &mut Context<Self>) {
+        self.alarm.rang();
+        self.handle(ctx, |machine, now, effects| machine.timeout(now, effects));
     }
 
     fn perform(&mut self, effects: &mut Vec<Effect<FetchedRecords>>) {

@@ -169,11 +169,12 @@ impl SessionActor {
             self.perform(effect, ctx);
         }
         self.effects = effects;
-        self.alarm
-            .set(self.machine.poll_timeout(), ctx, |actor, ctx| {
-                actor.alarm.rang();
-                actor.run(ctx, |machine, now, effects| machine.timeout(now, effects));
-            });
+        self.alarm.set(self.machine.poll_timeout(), ctx, Self::ring);
+    }
+
+    fn ring(&mut self, ctx: &mut Context<Self>) {
+        self.alarm.rang();
+        self.run(ctx, |machine, now, effects| machine.timeout(now, effects));
     }
 
     fn perform(&mut self, effect: Effect<FetchedRecords>, ctx: &mut Context<Self>) {

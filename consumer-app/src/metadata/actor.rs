@@ -106,11 +106,7 @@ impl MetadataActor {
         }
         self.effects = effects;
         self.close_idle(now);
-        self.alarm
-            .set(self.machine.poll_timeout(), ctx, |actor, ctx| {
-                actor.alarm.rang();
-                actor.run(ctx, |machine, now, effects| machine.timeout(now, effects));
-            });
+        self.alarm.set(self.machine.poll_timeout(), ctx, Self::ring);
     }
 
     /// Connections that carried nothing for long are closed, before something on the way drops them silently.
@@ -119,6 +115,11 @@ impl MetadataActor {
             self.clients
                 .retain(|_, (_, used)| now.saturating_duration_since(*used) < max_idle);
         }
+    }
+
+    fn ring(&mut self, ctx: &mut Context<Self>) {
+        self.alarm.rang();
+        self.run(ctx, |machine, now, effects| machine.timeout(now, effects));
     }
 
     fn perform(&mut self, effect: Effect, ctx: &mut Context<Self>) {
