@@ -269,11 +269,8 @@ impl Part {
                     }
                     let batch = decoder.decode(&rest, &entry, memory)?;
                     self.at += entry.range().len();
-                    let cursor = if header.base_offset() < self.position {
-                        batch.cursor_at(self.position)
-                    } else {
-                        RecordCursor::default()
-                    };
+                    // not by the header: a compressed message of magic 0 or 1 carries the offset of its last record
+                    let cursor = batch.cursor_at(self.position);
                     if cursor.index() < batch.len() {
                         self.batch = Some((batch, cursor));
                         return Ok(Found::Batch);
