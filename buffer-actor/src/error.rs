@@ -57,6 +57,16 @@ pub enum PartitionError {
         /// Bytes that were asked for.
         allowed: u64,
     },
+    /// Bytes come, but no whole batch at the position or behind it.
+    #[error(
+        "{partition}: the broker's answers to a fetch of offset {offset} bring nothing that begins or goes on there; seek to another offset, or repair the log"
+    )]
+    NoProgress {
+        /// Which partition.
+        partition: TopicPartition,
+        /// The position.
+        offset: i64,
+    },
     /// The brokers do not know the topic, or it has fewer partitions.
     #[error(
         "{partition}: no such topic or partition; create it, or check its name (this client goes on asking for it)"
@@ -102,6 +112,7 @@ impl PartitionError {
             | Self::TopicAuthorizationFailed { partition }
             | Self::CorruptMessage { partition, .. }
             | Self::RecordTooLarge { partition, .. }
+            | Self::NoProgress { partition, .. }
             | Self::UnknownPartition { partition }
             | Self::InvalidTopic { partition }
             | Self::LookupRefused { partition, .. }

@@ -150,11 +150,17 @@ impl<D> BufferMachine<D> {
         if let Some(needed) = needed {
             // Lane 2 asks for it alone, where the first-batch rule (KIP-74) brings it whole if the broker knows that rule.
             if partition.failures + 1 >= TRIES_WITHOUT_PROGRESS {
-                let error = PartitionError::RecordTooLarge {
-                    partition: partition.name.clone(),
-                    offset,
-                    needed,
-                    allowed: u64::from(live.max_bytes.min(self.config.max_partition_fetch_bytes)),
+                let partition = partition.name.clone();
+                let allowed = live.max_bytes.min(self.config.max_partition_fetch_bytes);
+                let error = match needed {
+                    // nothing says how large a batch is, so no limit that could be raised
+                    0 => PartitionError::NoProgress { partition, offset },
+                    needed => PartitionError::RecordTooLarge {
+                        partition,
+                        offset,
+                        needed,
+                        allowed: u64::from(allowed),
+                    },
                 };
                 self.report(id, error);
                 self.notice_data(now, id, effects);

@@ -155,13 +155,13 @@ fn b190_data_error_data_come_in_the_order_in_which_they_arrived() {
     assert_eq!(spans(&world, &last), [(0, 3, 8)]);
 }
 
-#[test]
-fn f015_b073_bytes_without_a_whole_batch_are_an_error_after_three_tries() {
+/// What three answers in a row lead to that bring bytes of a batch whose length field claims `needed` bytes, 0 for none.
+fn error_after_three_cut_answers(needed: u64) -> PartitionError {
     let mut world = World::new(config(), 2);
     let cut = |ask: &Ask| {
         let mut reply = data(ask, 0, 100);
         if let Some(fetched) = &mut reply.fetched {
-            fetched.flaw = Flaw::NoWholeBatch { needed: 5_000_000 };
+            fetched.flaw = Flaw::NoWholeBatch { needed };
         }
         reply
     };
@@ -177,13 +177,27 @@ fn f015_b073_bytes_without_a_whole_batch_are_an_error_after_three_tries() {
         effects = world.done(&retried, vec![cut(&retried.asks[0])]);
     }
     assert!(effects.contains(&Effect::Changed));
+    errors(&world.take())[0].clone()
+}
+
+#[test]
+fn f015_b073_bytes_without_a_whole_batch_are_an_error_after_three_tries() {
     let expected = PartitionError::RecordTooLarge {
         partition: tp(0),
         offset: 0,
         needed: 5_000_000,
         allowed: 1 << 20,
     };
-    assert_eq!(errors(&world.take()), [&expected]);
+    assert_eq!(error_after_three_cut_answers(5_000_000), expected);
+}
+
+#[test]
+fn b039_b073_bytes_that_do_not_say_how_much_is_missing_are_not_called_too_large() {
+    let expected = PartitionError::NoProgress {
+        partition: tp(0),
+        offset: 0,
+    };
+    assert_eq!(error_after_three_cut_answers(0), expected);
 }
 
 #[test]
