@@ -6,5 +6,7 @@ mod fetch_pipeline;
 mod fetch_sessions;
 mod futures;
 mod known_end;
+mod records;
 mod runtimes;
 mod support;
+mod transactions;
