@@ -178,6 +178,7 @@ impl<D> BufferMachine<D> {
 
     /// Looks again at whatever could be granted now. The last step of every event.
     pub(super) fn settle(&mut self, effects: &mut Effects<D>) {
+        self.answer_reader(effects);
         self.serve_waiting_replies(effects);
         for lane in Lane::ALL {
             self.settle_lane(lane, effects);

@@ -15,6 +15,8 @@ pub(super) struct Reader {
     parked: Option<Parked>,
     /// Partitions of which the reader has unread data.
     holding: Vec<PartitionId>,
+    /// Something came, or may be given now, and the reader that waits was not answered yet.
+    due: bool,
     /// The reader was told to look again and sent no take since. That take brings it whatever news there are, so it need not
     /// hear of more.
     told: bool,
@@ -178,7 +180,7 @@ impl<D> BufferMachine<D> {
         items
     }
 
-    /// Something came for `id`: answers the reader that waits, or tells one that reads something else to look again.
+    /// Something came for `id`: the reader that waits is answered with it, one that reads something else is told to look again.
     pub(super) fn notice_data(&mut self, now: Instant, id: PartitionId, effects: &mut Effects<D>) {
         let Some(partition) = self.partitions.get(id) else {
             return;
@@ -187,7 +189,7 @@ impl<D> BufferMachine<D> {
             return;
         }
         if self.reader.is_waiting() {
-            self.answer_reader(effects);
+            self.reader.due = true;
         } else if !partition.held_by_reader && !self.reader.told {
             match self.reader.last_news {
                 Some(last) if now < last + NEWS_INTERVAL => {
@@ -205,9 +207,7 @@ impl<D> BufferMachine<D> {
     /// may have looked after the last time and not have got to its take.
     pub(super) fn notice_change(&mut self, effects: &mut Effects<D>) {
         self.tell_reader(effects);
-        if self.reader.is_waiting() {
-            self.answer_reader(effects);
-        }
+        self.reader.due = true;
     }
 
     fn tell_reader(&mut self, effects: &mut Effects<D>) {
@@ -216,7 +216,11 @@ impl<D> BufferMachine<D> {
         effects.push(Effect::Changed);
     }
 
-    fn answer_reader(&mut self, effects: &mut Effects<D>) {
+    /// Answers the reader that waits, if something came for it. At the end of an event: it is given all that the event brought.
+    pub(super) fn answer_reader(&mut self, effects: &mut Effects<D>) {
+        if !std::mem::take(&mut self.reader.due) || !self.reader.is_waiting() {
+            return;
+        }
         let items = self.lease();
         if !items.is_empty()
             && let Some(parked) = self.reader.parked.take()

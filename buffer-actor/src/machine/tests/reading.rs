@@ -21,6 +21,18 @@ fn a_take_waits_for_the_first_data_and_ends_empty_at_its_deadline() {
 }
 
 #[test]
+fn a_reader_that_waits_is_given_all_that_a_reply_brings() {
+    let mut world = World::new(config(), 3);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.request(Vec::new(), Vec::new(), Some(Duration::from_secs(1)));
+    let replies = first.asks.iter().map(|ask| data(ask, 3, 30)).collect();
+    let effects = world.done(&first, replies);
+    assert!(!effects.contains(&Effect::Changed), "it has everything");
+    let items = answer(effects).unwrap();
+    assert_eq!(spans(&world, &items), [(0, 0, 3), (1, 0, 3), (2, 0, 3)]);
+}
+
+#[test]
 fn i8_a_reader_that_is_woken_before_its_take_arrives_does_not_wait() {
     let wait = Some(Duration::from_secs(1));
     let wake = |world: &mut World| world.run(|machine, _, effects| machine.wake_reader(effects));
