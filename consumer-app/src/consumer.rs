@@ -13,7 +13,7 @@ use crate::builder::ConsumerBuilder;
 use crate::config::{ConsumerConfig, IsolationLevel};
 use crate::error::{Error, Result};
 use crate::facade::{Close, Ports};
-use crate::metadata::AskPartitions;
+use crate::metadata::{AskPartitions, PartitionsUnknown};
 use crate::metrics::Metrics;
 use crate::reader::{Batches, Reader};
 use crate::records::Records;
@@ -255,10 +255,8 @@ impl ConsumerHandle {
                     .filter_map(|index| i32::try_from(index).ok())
                     .map(|index| TopicPartition::new(Arc::clone(&topic), index))
                     .collect()),
-                Err(error) => Err(match status.take_unreachable() {
-                    Some(source) => Error::Unreachable { source },
-                    None => Error::UnknownTopic { topic, error },
-                }),
+                Err(PartitionsUnknown::Refused(error)) => Err(Error::UnknownTopic { topic, error }),
+                Err(PartitionsUnknown::Unreachable(source)) => Err(Error::Unreachable { source }),
             }
         }
     }

@@ -13,4 +13,4 @@ mod tests;
 mod view;
 
 pub(crate) use actor::{AskPartitions, MetadataActor, Neighbours, Options};
-pub(crate) use machine::MetadataConfig;
+pub(crate) use machine::{MetadataConfig, PartitionsUnknown};

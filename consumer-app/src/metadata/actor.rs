@@ -22,7 +22,7 @@ use tracing::{debug, info, warn};
 
 use super::codec;
 use super::lookups::Asked;
-use super::machine::{Effect, MetadataConfig, MetadataMachine};
+use super::machine::{Effect, MetadataConfig, MetadataMachine, PartitionsUnknown};
 use crate::status::Status;
 
 /// What metadata asks with.
@@ -66,7 +66,7 @@ pub(crate) struct MetadataActor {
     /// Control connections that work, and when they were last used.
     clients: HashMap<Address, (ControlClient, Instant)>,
     /// Who wants to know the partitions of a topic.
-    askers: HashMap<Arc<str>, Vec<oneshot::Sender<Result<usize, ErrorCode>>>>,
+    askers: HashMap<Arc<str>, Vec<oneshot::Sender<Result<usize, PartitionsUnknown>>>>,
     effects: Vec<Effect>,
     alarm: Alarm,
     /// The failures that were logged since something succeeded: what a peer fails with is said once.
@@ -155,7 +155,7 @@ impl MetadataActor {
             Effect::Partitions(topic, count) => {
                 for asker in self.askers.remove(&topic).into_iter().flatten() {
                     // whoever stopped waiting does not mind
-                    let _ = asker.send(count);
+                    let _ = asker.send(count.clone());
                 }
             }
             Effect::Missing(topic, error) => {
@@ -331,11 +331,11 @@ impl Handler<NodeReached> for MetadataActor {
 
 /// Handle -> Metadata, *ask*: how many partitions a topic has.
 #[derive(Debug, actix::Message)]
-#[rtype(result = "Result<usize, ErrorCode>")]
+#[rtype(result = "Result<usize, PartitionsUnknown>")]
 pub(crate) struct AskPartitions(pub(crate) Arc<str>);
 
 impl Handler<AskPartitions> for MetadataActor {
-    type Result = ResponseFuture<Result<usize, ErrorCode>>;
+    type Result = ResponseFuture<Result<usize, PartitionsUnknown>>;
 
     fn handle(&mut self, message: AskPartitions, ctx: &mut Context<Self>) -> Self::Result {
         let (asker, answer) = oneshot::channel();
@@ -347,7 +347,8 @@ impl Handler<AskPartitions> for MetadataActor {
             machine.ask_partitions(now, message.0, effects);
         });
         // the machine answers each question by its deadline
-        Box::pin(async move { answer.await.unwrap_or(Err(ErrorCode::REQUEST_TIMED_OUT)) })
+        let stopped = PartitionsUnknown::Refused(ErrorCode::REQUEST_TIMED_OUT);
+        Box::pin(async move { answer.await.unwrap_or(Err(stopped)) })
     }
 }
 

@@ -14,7 +14,7 @@ use super::refresh::Refresh;
 use super::view::{View, lookup_error, merge_topic, missing_error};
 
 /// A partition that metadata does not show is reported to the application after this time, and again each time it passes.
-const REPORT_AFTER: Duration = Duration::from_secs(5);
+const REPORT_AFTER: Duration = Duration::from_secs(4);
 
 /// What metadata needs to know of the configuration. Names are those of the Java client's keys.
 #[derive(Debug, Clone)]
@@ -58,9 +58,18 @@ pub(super) enum Effect {
     /// To the application: no broker was reachable for `default.api.timeout.ms`, or what answers is no broker.
     Unreachable(WireError),
     /// To whoever asked: how many partitions a topic has, or why that is not known.
-    Partitions(Arc<str>, Result<usize, ErrorCode>),
+    Partitions(Arc<str>, Result<usize, PartitionsUnknown>),
     /// For the log.
     Missing(Arc<str>, ErrorCode),
+}
+
+/// Why the partitions of a topic are not known.
+#[derive(Debug, Clone)]
+pub(crate) enum PartitionsUnknown {
+    /// The brokers say so.
+    Refused(ErrorCode),
+    /// No broker could be asked.
+    Unreachable(WireError),
 }
 
 /// Somebody wants to know a topic's partitions.
@@ -185,10 +194,20 @@ impl MetadataMachine {
             }
             let waits = now < question.until && question.unknown_until.is_none_or(|at| now < at);
             if !waits {
-                effects.push(Effect::Partitions(Arc::clone(topic), Err(question.error)));
+                let why = PartitionsUnknown::Refused(question.error);
+                effects.push(Effect::Partitions(Arc::clone(topic), Err(why)));
             }
             waits
         });
+    }
+
+    /// Tells everybody who waits for a broker that there is none.
+    fn unreachable(&mut self, error: WireError, effects: &mut Vec<Effect>) {
+        for topic in std::mem::take(&mut self.questions).into_keys() {
+            let why = PartitionsUnknown::Unreachable(error.clone());
+            effects.push(Effect::Partitions(topic, Err(why)));
+        }
+        effects.push(Effect::Unreachable(error));
     }
 
     /// Positions are wanted.
@@ -229,7 +248,7 @@ impl MetadataMachine {
                 self.refresh.failed(now, &self.snapshot, &bootstrap);
                 // what answers is no broker, or not one that we can speak with: waiting does not help
                 if hopeless && self.refresh.failed_rounds() > rounds && rounds == 0 {
-                    effects.push(Effect::Unreachable(error));
+                    self.unreachable(error, effects);
                 }
             }
         }
@@ -433,7 +452,6 @@ impl MetadataMachine {
             self.refreshed = Some(now);
             self.refresh.want();
         }
-        self.answer_questions(now, effects);
         for (name, trouble) in &mut self.troubles {
             if trouble.next_report <= now {
                 trouble.next_report = now + REPORT_AFTER;
@@ -448,9 +466,10 @@ impl MetadataMachine {
         {
             self.silent_since = Some(now);
             if let Some(error) = self.last_error.clone() {
-                effects.push(Effect::Unreachable(error));
+                self.unreachable(error, effects);
             }
         }
+        self.answer_questions(now, effects);
         self.act(now, effects);
     }
 

@@ -7,7 +7,7 @@ use record_batch::TopicPartition;
 use session_actor::wire::{Address, ErrorCode, Peer, WireError};
 use uuid::Uuid;
 
-use super::machine::{Effect, MetadataConfig, MetadataMachine};
+use super::machine::{Effect, MetadataConfig, MetadataMachine, PartitionsUnknown};
 use super::view::{PartitionView, TopicView, View};
 
 struct World {
@@ -256,7 +256,7 @@ fn f025_a_passing_error_of_a_topic_keeps_what_was_known_of_it() {
 }
 
 #[test]
-fn a_missing_topic_is_reported_after_five_seconds_and_again_while_it_lasts() {
+fn a_missing_topic_is_reported_after_four_seconds_and_again_while_it_lasts() {
     let mut world = World::new();
     world.assign(1);
     let missing = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
@@ -265,7 +265,7 @@ fn a_missing_topic_is_reported_after_five_seconds_and_again_while_it_lasts() {
     assert!(effects.iter().any(said));
     let begin = world.now;
     let mut reports = Vec::new();
-    while world.now < begin + Duration::from_secs(12) {
+    while world.now < begin + Duration::from_secs(10) {
         for effect in world.wait(Duration::from_secs(2)) {
             match effect {
                 Effect::Report(name, PartitionError::UnknownPartition { .. }) => {
@@ -278,7 +278,7 @@ fn a_missing_topic_is_reported_after_five_seconds_and_again_while_it_lasts() {
             }
         }
     }
-    assert_eq!(reports, [(tp(0), 5), (tp(0), 10)]);
+    assert_eq!(reports, [(tp(0), 4), (tp(0), 8)]);
     // there at last
     world.wait(Duration::from_secs(2));
     world.answer(view(&[(1, 0)]));
@@ -494,8 +494,63 @@ fn a_question_about_a_topic_is_answered_when_it_is_known_or_known_to_be_missing(
             }
         }
     }
-    assert_eq!(answer, Some(Err(missing)));
-    assert_eq!(world.now - begin, Duration::from_secs(5));
+    let refused =
+        |answer| matches!(answer, Some(Err(PartitionsUnknown::Refused(code))) if code == missing);
+    assert!(refused(answer));
+    assert_eq!(world.now - begin, Duration::from_secs(4));
+}
+
+#[test]
+fn f077_who_asked_about_a_topic_is_told_when_there_is_no_broker_to_ask() {
+    let http = |port| WireError::HttpServer {
+        peer: Peer {
+            node: None,
+            address: address(port),
+        },
+    };
+    let mut world = World::new();
+    world.run(|machine, now, effects| machine.ask_partitions(now, "t".into(), effects));
+    world.run(|machine, now, effects| machine.ask_partitions(now, "u".into(), effects));
+    assert_eq!(asked(&world.fail(http(91))), [92]);
+    // waiting does not help
+    let effects = world.fail(http(92));
+    let told: Vec<_> = effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Partitions(
+                topic,
+                Err(PartitionsUnknown::Unreachable(WireError::HttpServer { .. })),
+            ) => Some(topic.as_ref()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, ["t", "u"]);
+
+    // waiting did not help for default.api.timeout.ms
+    let mut world = World::new();
+    world.run(|machine, now, effects| machine.ask_partitions(now, "t".into(), effects));
+    let begin = world.now;
+    world.fail(lost(91));
+    world.fail(lost(92));
+    let told = loop {
+        let effects = world.wait(Duration::from_secs(2));
+        if let Some(told) = effects
+            .into_iter()
+            .find(|effect| matches!(effect, Effect::Partitions(..)))
+        {
+            break told;
+        }
+        world.fail(lost(91));
+        world.fail(lost(92));
+    };
+    assert!(matches!(
+        told,
+        Effect::Partitions(
+            _,
+            Err(PartitionsUnknown::Unreachable(WireError::Closed { .. }))
+        )
+    ));
+    assert_eq!(world.now - begin, Duration::from_secs(60));
 }
 
 #[test]
