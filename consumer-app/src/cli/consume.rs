@@ -5,7 +5,6 @@ mod ends;
 mod silence;
 
 use std::io;
-use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
@@ -83,7 +82,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     let mut consumer = arguments.connection.open(&arguments.own()?).await?;
     let end = print(&mut consumer, &arguments, &mut interrupt).await;
-    close(&mut consumer).await?;
+    consumer.close(CLOSE).await?;
     if end? == End::Interrupted && (arguments.exit_at_end || arguments.max_records.is_some()) {
         bail!("interrupted before the end");
     }
@@ -119,19 +118,6 @@ impl Arguments {
     fn has_all(&self, printed: u64) -> bool {
         self.max_records.is_some_and(|most| printed >= most)
     }
-}
-
-/// Ends sessions at the brokers. That may take a while if one of them hangs.
-async fn close(consumer: &mut Consumer) -> anyhow::Result<()> {
-    let mut closing = pin!(consumer.close(CLOSE));
-    tokio::select! {
-        biased;
-        closed = &mut closing => return Ok(closed?),
-        () = tokio::time::sleep(Duration::from_secs(1)) => {
-            log::note("closing; a broker does not answer, Ctrl-C ends at once");
-        }
-    }
-    Ok(closing.await?)
 }
 
 async fn print(

@@ -70,7 +70,10 @@ fn the_page_about_the_command_line_shows_commands_that_exist() {
         let words = line.split(['|', '>', '&']).next().unwrap_or_default();
         if let Err(error) = parse(words) {
             assert!(
-                matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion),
+                matches!(
+                    error.kind(),
+                    ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+                ),
                 "{line}: {error}"
             );
         }

@@ -70,7 +70,12 @@ fn a_property_is_stronger_than_the_file_and_the_servers_of_the_command_line_than
         assert_eq!(config.fetch_max_wait().as_millis(), 12, "{name}");
         assert_eq!(config.client_id(), "a b", "{name}");
 
-        let property = ["-X", "fetch.min.bytes=21", "-X", "bootstrap.servers=property:2"];
+        let property = [
+            "-X",
+            "fetch.min.bytes=21",
+            "-X",
+            "bootstrap.servers=property:2",
+        ];
         let words = [property.as_slice(), &["-F", &path]].concat();
         let consumer = opened(&words, &Own::default());
         let config = consumer.config();
@@ -109,7 +114,11 @@ fn a_mistyped_name_becomes_no_topic_unless_that_is_asked_for() {
     let consumer = opened(&["-b", "a:1"], &Own::default());
     assert!(!consumer.config().allow_auto_create_topics());
     let asked = ["-b", "a:1", "-X", "allow.auto.create.topics=true"];
-    assert!(opened(&asked, &Own::default()).config().allow_auto_create_topics());
+    assert!(
+        opened(&asked, &Own::default())
+            .config()
+            .allow_auto_create_topics()
+    );
 }
 
 #[test]
@@ -165,10 +174,18 @@ fn an_error_in_a_file_names_the_file() {
         ("a.properties", "a=\\uZZZZ", "line 1"),
         ("a.toml", "fetch.min.bytes = -1", "fetch.min.bytes=\"-1\""),
         ("a.toml", "client.id = \"a\"\nfetch = ", "line 2"),
-        ("a.json", "{\"fetch.min.bytes\": -1}", "fetch.min.bytes=\"-1\""),
+        (
+            "a.json",
+            "{\"fetch.min.bytes\": -1}",
+            "fetch.min.bytes=\"-1\"",
+        ),
         ("a.json", "{\n\"client.id\": ", "line 2"),
         ("a.json", "[]", "a table of configuration keys"),
-        ("a.yaml", "fetch.min.bytes: 1", ".properties, .toml or .json"),
+        (
+            "a.yaml",
+            "fetch.min.bytes: 1",
+            ".properties, .toml or .json",
+        ),
         ("properties", "", ".properties, .toml or .json"),
     ] {
         let (_folder, path) = file(name, text);
@@ -176,7 +193,10 @@ fn an_error_in_a_file_names_the_file() {
         assert!(error.starts_with(&path) && error.contains(part), "{error}");
     }
     let error = refused(&["-b", "a:1", "--config", "/no/such.toml"]);
-    assert!(error.starts_with("/no/such.toml: ") && error.contains("No such file"), "{error}");
+    assert!(
+        error.starts_with("/no/such.toml: ") && error.contains("No such file"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -190,14 +210,32 @@ fn no_secret_is_shown() {
     assert!(error.contains("sasl.jaas.config") && error.contains("ssl.key.pasword"));
     assert!(!error.contains(SECRET), "{error}");
     for (name, text) in [
-        ("a.properties", format!("ssl.key.password={SECRET}\nfetch.min.bytes=x")),
-        ("a.toml", format!("ssl.key.password = \"{SECRET}\nfetch.min.bytes = 1")),
+        (
+            "a.properties",
+            format!("ssl.key.password={SECRET}\nfetch.min.bytes=x"),
+        ),
+        (
+            "a.toml",
+            format!("ssl.key.password = \"{SECRET}\nfetch.min.bytes = 1"),
+        ),
         ("a.toml", format!("ssl.key.password = {SECRET}")),
-        ("a.toml", format!("ssl.key.password = \"{SECRET}\"\nfetch.min.bytes = \"x\"")),
-        ("a.toml", format!("ssl.key.password = {{ a = {{ b = \"{SECRET}\" }} }}")),
-        ("a.json", format!("{{\"ssl.key.password\": \"{SECRET}\", \"fetch.min.bytes\": \"x\"}}")),
+        (
+            "a.toml",
+            format!("ssl.key.password = \"{SECRET}\"\nfetch.min.bytes = \"x\""),
+        ),
+        (
+            "a.toml",
+            format!("ssl.key.password = {{ a = {{ b = \"{SECRET}\" }} }}"),
+        ),
+        (
+            "a.json",
+            format!("{{\"ssl.key.password\": \"{SECRET}\", \"fetch.min.bytes\": \"x\"}}"),
+        ),
         ("a.json", format!("{{\"ssl.key.password\": {SECRET}}}")),
-        ("a.json", format!("{{\"ssl.key.password\": [[\"{SECRET}\"]]}}")),
+        (
+            "a.json",
+            format!("{{\"ssl.key.password\": [[\"{SECRET}\"]]}}"),
+        ),
     ] {
         let (_folder, path) = file(name, &text);
         let error = refused(&["-b", "a:1", "--config", &path]);

@@ -34,13 +34,22 @@ fn f073_each_partition_stops_at_its_own_end() {
     let now = start();
     let mut ends = Ends::new([(tp(0), 10), (tp(1), 20), (tp(2), 0)], now);
     assert_eq!((ends.of(&tp(0)), ends.of(&tp(1))), (10, 20));
-    assert_eq!(ends.look(now, seen(&[at(0), at(0), at(0)])), Next::Stop(vec![tp(2)]));
+    assert_eq!(
+        ends.look(now, seen(&[at(0), at(0), at(0)])),
+        Next::Stop(vec![tp(2)])
+    );
     assert_eq!(ends.look(now, seen(&[at(9), at(7), at(0)])), Next::Wait);
     // the producer goes on, and batches end where they end
-    assert_eq!(ends.look(now, seen(&[at(15), at(19), at(5)])), Next::Stop(vec![tp(0)]));
+    assert_eq!(
+        ends.look(now, seen(&[at(15), at(19), at(5)])),
+        Next::Stop(vec![tp(0)])
+    );
     assert!(!ends.are_reached());
     assert_eq!((ends.of(&tp(0)), ends.of(&tp(1))), (i64::MIN, 20));
-    assert_eq!(ends.look(now, seen(&[at(15), at(20), at(5)])), Next::Stop(vec![tp(1)]));
+    assert_eq!(
+        ends.look(now, seen(&[at(15), at(20), at(5)])),
+        Next::Stop(vec![tp(1)])
+    );
     assert!(ends.are_reached());
 }
 
@@ -78,7 +87,11 @@ fn f073_offsets_without_records_up_to_the_end_are_an_end() {
     assert_eq!(ends.look(now, seen(&alone)), Next::Alone(tp(2), 3));
     let alone = [UNASSIGNED, UNASSIGNED, at(3)];
     assert_eq!(ends.look(now, seen(&alone)), Next::Wait);
-    assert_eq!(ends.look(now, seen(&alone)), Next::Wait, "nothing is left to assign");
+    assert_eq!(
+        ends.look(now, seen(&alone)),
+        Next::Wait,
+        "nothing is left to assign"
+    );
     assert!(ends.are_reached());
 }
 
@@ -93,7 +106,13 @@ fn f073_what_comes_late_is_waited_for() {
     // the answer had records in it
     assert_eq!(ends.look(now, seen(&[at(5), UNASSIGNED])), Next::Wait);
     assert_eq!(ends.look(now, seen(&[at(8), UNASSIGNED])), Next::Wait);
-    assert_eq!(ends.look(now, seen(&[at(8), UNASSIGNED])), Next::Alone(tp(1), 0));
-    assert_eq!(ends.look(now, seen(&[UNASSIGNED, at(10)])), Next::Stop(vec![tp(1)]));
+    assert_eq!(
+        ends.look(now, seen(&[at(8), UNASSIGNED])),
+        Next::Alone(tp(1), 0)
+    );
+    assert_eq!(
+        ends.look(now, seen(&[UNASSIGNED, at(10)])),
+        Next::Stop(vec![tp(1)])
+    );
     assert!(ends.are_reached());
 }

@@ -31,14 +31,20 @@ fn f077_nothing_is_said_before_some_seconds_and_once_after() {
     let mut silence = Silence::new(start);
     assert_eq!(silence.look(start, at_end), None);
     let early = start + PATIENCE - Duration::from_millis(1);
-    assert_eq!(silence.look(early, || unreachable!("no stage is looked at before")), None);
+    assert_eq!(
+        silence.look(early, || unreachable!("no stage is looked at before")),
+        None
+    );
     assert_eq!(silence.next_look(), start + PATIENCE);
     assert_eq!(
         silence.look(start + PATIENCE, at_end).as_deref(),
         Some("waiting at the end: nothing newer in orders-0 at offset 17")
     );
     for second in 1..100 {
-        assert_eq!(silence.look(start + PATIENCE + second * SECOND, at_end), None);
+        assert_eq!(
+            silence.look(start + PATIENCE + second * SECOND, at_end),
+            None
+        );
     }
 }
 
@@ -61,11 +67,26 @@ fn f077_each_cause_is_said_when_it_comes() {
     let mut silence = Silence::new(now);
     now += PATIENCE;
     let stages: [(&dyn Fn() -> Stage, &str); 5] = [
-        (&topics, "waiting: no broker has told the partitions of orders, bills yet"),
-        (&unknown, "waiting: no leader has told the position of orders-0"),
-        (&unanswered, "waiting: no leader has answered a fetch of orders-0 at offset 3"),
-        (&stuck, "waiting: there is more, but nothing comes of orders-0 at offset 17 of 20"),
-        (&at_end, "waiting at the end: nothing newer in orders-0 at offset 17"),
+        (
+            &topics,
+            "waiting: no broker has told the partitions of orders, bills yet",
+        ),
+        (
+            &unknown,
+            "waiting: no leader has told the position of orders-0",
+        ),
+        (
+            &unanswered,
+            "waiting: no leader has answered a fetch of orders-0 at offset 3",
+        ),
+        (
+            &stuck,
+            "waiting: there is more, but nothing comes of orders-0 at offset 17 of 20",
+        ),
+        (
+            &at_end,
+            "waiting at the end: nothing newer in orders-0 at offset 17",
+        ),
     ];
     for (stage, text) in stages {
         assert_eq!(silence.look(now, stage).as_deref(), Some(text));
@@ -79,7 +100,9 @@ fn f077_each_cause_is_said_when_it_comes() {
 fn f077_the_worst_is_said_with_a_few_names() {
     let start = start();
     let mut silence = Silence::new(start);
-    let mut views: Vec<_> = (0..10).map(|partition| view(partition, Some(5), Some(5))).collect();
+    let mut views: Vec<_> = (0..10)
+        .map(|partition| view(partition, Some(5), Some(5)))
+        .collect();
     views[7].end = Some(9);
     let stage = || Stage::Reading(views.clone());
     assert_eq!(
@@ -121,5 +144,8 @@ fn f077_a_topic_with_a_record_now_and_then_is_not_commented_each_time() {
 fn f077_without_partitions_there_is_nothing_to_say() {
     let start = start();
     let mut silence = Silence::new(start);
-    assert_eq!(silence.look(start + PATIENCE, || Stage::Reading(Vec::new())), None);
+    assert_eq!(
+        silence.look(start + PATIENCE, || Stage::Reading(Vec::new())),
+        None
+    );
 }
