@@ -2,11 +2,15 @@
 //! counted; no timing decides a test.
 
 mod batches;
+mod close;
+mod fairness;
 mod fetch_pipeline;
 mod fetch_sessions;
 mod futures;
 mod known_end;
+mod polls;
 mod records;
 mod runtimes;
+mod steady_state;
 mod support;
 mod transactions;

@@ -6,14 +6,14 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use consumer_app::{Consumer, Error, PartitionError, Records, TimestampType};
 use record_batch::{BatchErrorKind, Compression};
-use test_broker::{ApiKey, BatchBuilder, Fault, ProducerRecord, TestBroker};
+use test_broker::{BatchBuilder, Fault, ProducerRecord, TestBroker};
 
 use crate::support::delivered::Delivered;
-use crate::support::traffic::{asked_at, asked_offsets, count};
+use crate::support::traffic::{asked_at, asked_offsets};
 use crate::support::vectors::{self, Vector};
 use crate::support::{
     broker, builder, consumer, offsets, offsets_of, partitions, poll, poll_error, produce,
-    produce_batches, read, run, settle, tp,
+    produce_batches, read, run, tp,
 };
 
 const CODECS: [Compression; 5] = [
