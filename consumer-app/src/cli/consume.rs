@@ -166,10 +166,10 @@ async fn follow(
                 continue;
             }
         };
-        if records.is_empty() {
-            silence.look(now(), || Stage::of(consumer)).map(log::note);
-        } else {
+        if !records.is_empty() {
             silence.heard(now());
+        } else if let Some(why) = silence.look(now(), || Stage::of(consumer)) {
+            log::note(why);
         }
         if write(writer, records, arguments.max_records, ends.as_ref())? == Reader::Gone
             || writer.polled(now())? == Reader::Gone

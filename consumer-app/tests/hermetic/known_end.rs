@@ -1,6 +1,5 @@
 //! Where partitions end, as far as brokers have told.
 
-use bytes::Bytes;
 use test_broker::BatchBuilder;
 
 use crate::support::{broker, builder, consumer, poll, produce, read, run, tp};
@@ -31,9 +30,7 @@ fn with_read_committed_the_end_is_that_of_the_last_stable_offset() {
             .transactional()
             .base_offset(3)
             .record("not committed yet");
-        broker
-            .append_raw("t", 0, &Bytes::from(open.build()))
-            .unwrap();
+        broker.append_raw("t", 0, &open.build()).unwrap();
         let mut ends = Vec::new();
         for isolation in ["read_uncommitted", "read_committed"] {
             let mut consumer = builder(&broker)

@@ -56,7 +56,9 @@ async fn patiently<T>(
             biased;
             done = &mut waited_for => return done,
             () = tokio::time::sleep_until(silence.next_look().into()) => {
-                silence.look(now(), &stage).map(log::note);
+                if let Some(why) = silence.look(now(), &stage) {
+                    log::note(why);
+                }
             }
         }
     }

@@ -48,11 +48,11 @@ fn a_record_that_is_lost_twice_or_at_a_wrong_place_is_found() {
         read.remove(lost);
         assert!(check(&read).is_err(), "without {lost}");
     }
-    for twice in 0..PRODUCED.len() {
+    for twice in PRODUCED {
         for at in 0..=PRODUCED.len() {
             let mut read = PRODUCED.to_vec();
-            read.insert(at, PRODUCED[twice]);
-            assert!(check(&read).is_err(), "{twice} again at {at}");
+            read.insert(at, twice);
+            assert!(check(&read).is_err(), "{twice:?} again at {at}");
         }
     }
     for (one, other) in [(0, 2), (2, 3), (0, 3), (1, 4)] {
