@@ -4,10 +4,26 @@
 //! Each public method is one event. Custody changes in these methods only, and they are synchronous: that is what makes a
 //! reservation answer and take custody in one step (I1).
 
+/// Whether the machine was asked to have this fault. Without the feature `mutants` it is no question.
+#[cfg(feature = "mutants")]
+macro_rules! mutated {
+    ($machine:expr, $fault:ident) => {
+        $machine.mutant == Some($crate::machine::Mutant::$fault)
+    };
+}
+#[cfg(not(feature = "mutants"))]
+macro_rules! mutated {
+    ($machine:expr, $fault:ident) => {
+        false
+    };
+}
+
 mod budget;
 mod done;
 mod invariants;
 mod memory;
+#[cfg(feature = "mutants")]
+mod mutant;
 mod partition;
 mod partitions;
 mod reserve;
@@ -21,6 +37,8 @@ use std::time::Instant;
 use record_batch::TopicPartition;
 
 pub use invariants::{Reason, Violation};
+#[cfg(feature = "mutants")]
+pub use mutant::Mutant;
 
 use self::budget::Budget;
 use self::memory::MemoryQueue;
@@ -51,6 +69,8 @@ struct Ticket {
     partitions: Vec<(PartitionId, FetchEpoch)>,
     /// The request's limit, for messages.
     max_bytes: u32,
+    #[cfg(feature = "mutants")]
+    offsets: Vec<i64>,
 }
 
 /// Counters of what the machine did; all only ever rise.
@@ -88,6 +108,8 @@ pub struct BufferMachine<D> {
     /// Replies with data so far.
     replies: u64,
     counters: BufferCounters,
+    #[cfg(feature = "mutants")]
+    mutant: Option<Mutant>,
 }
 
 impl<D> BufferMachine<D> {
@@ -110,7 +132,15 @@ impl<D> BufferMachine<D> {
             last_ticket: 0,
             replies: 0,
             counters: BufferCounters::default(),
+            #[cfg(feature = "mutants")]
+            mutant: None,
         }
+    }
+
+    /// Makes the machine have a fault. For the explorer only.
+    #[cfg(feature = "mutants")]
+    pub const fn mutate(&mut self, mutant: Mutant) {
+        self.mutant = Some(mutant);
     }
 
     /// What the machine did so far.
@@ -254,11 +284,14 @@ impl<D> BufferMachine<D> {
         position: Position,
         effects: &mut Effects<D>,
     ) {
-        let epoch = self.next_epoch();
+        let mut epoch = self.next_epoch();
         self.end_backoff(id);
         let Some(partition) = self.partitions.get_mut(id) else {
             return;
         };
+        if mutated!(self, SeekKeepsEpoch) {
+            epoch = partition.epoch;
+        }
         self.queued_bytes -= partition.queued_bytes;
         self.leased_bytes -= partition.leased_bytes;
         partition.jump(epoch, position);
@@ -294,7 +327,9 @@ impl<D> BufferMachine<D> {
                 self.back_off(now, id, Pause::Longest);
             }
         }
-        self.check_partition(id);
+        if !mutated!(self, SeekLooksNotAgain) {
+            self.check_partition(id);
+        }
     }
 
     const fn reset_position(&self) -> Position {
@@ -372,10 +407,12 @@ impl<D> BufferMachine<D> {
                 continue;
             }
             partition.paused = paused;
-            partition.eager = !paused;
+            partition.eager = !paused && !mutated!(self, ResumeIsNoEvent);
             changed = true;
             effects.push(Effect::Paused(id, paused));
-            self.check_partition(id);
+            if !(paused && mutated!(self, PauseLooksNotAgain)) {
+                self.check_partition(id);
+            }
         }
         if changed {
             self.notice_change(effects);
@@ -391,11 +428,14 @@ impl<D> BufferMachine<D> {
         effects: &mut Effects<D>,
     ) {
         for id in moved {
-            let epoch = self.next_epoch();
+            let mut epoch = self.next_epoch();
             self.end_backoff(id);
             let Some(partition) = self.partitions.get_mut(id) else {
                 continue;
             };
+            if mutated!(self, MoveKeepsEpoch) {
+                epoch = partition.epoch;
+            }
             partition.void_requests(epoch);
             // a lookup in flight went to the old leader and answers for the old epoch
             if let Position::Wanted(to) = partition.position {

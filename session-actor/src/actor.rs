@@ -212,7 +212,10 @@ impl SessionActor {
                     lane: self.lane,
                 });
             }
-            Effect::RefreshMetadata => self.neighbours.refresh.do_send(RefreshMetadata),
+            Effect::RefreshMetadata => {
+                let node = self.node;
+                self.neighbours.refresh.do_send(RefreshMetadata { node });
+            }
             Effect::SessionTrouble(reason) => {
                 self.options.stats.session_lost();
                 debug!(peer = %self.peer, lane = %self.lane, reason, "fetch session starts over");

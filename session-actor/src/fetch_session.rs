@@ -70,9 +70,18 @@ pub struct FetchSession {
     ask_again_at: Option<Instant>,
     requests: u64,
     answers: u64,
+    /// A touch is not remembered: the next request names what it named before the touch, as far as the session knows (I5).
+    #[cfg(feature = "mutants")]
+    forgets_touches: bool,
 }
 
 impl FetchSession {
+    /// Makes the session have a fault. For the explorer of `fetch-actor` only.
+    #[cfg(feature = "mutants")]
+    pub const fn forget_touches(&mut self) {
+        self.forgets_touches = true;
+    }
+
     /// Lane 1: wants a session.
     pub const fn incremental() -> Self {
         Self::new(true)
@@ -95,6 +104,8 @@ impl FetchSession {
             ask_again_at: None,
             requests: 0,
             answers: 0,
+            #[cfg(feature = "mutants")]
+            forgets_touches: false,
         }
     }
 
@@ -246,7 +257,11 @@ impl FetchSession {
         self.requests += 1;
         let request = self.requests;
         let mut named = Vec::new();
+        #[cfg(feature = "mutants")]
+        let forgets = self.forgets_touches;
         for entry in self.entries.iter_mut().flatten() {
+            #[cfg(feature = "mutants")]
+            let before = entry.sent;
             entry.request = request;
             entry.parked = true;
             let parked = Sent {
@@ -257,6 +272,10 @@ impl FetchSession {
             if entry.sent != parked {
                 entry.sent = parked;
                 named.push(entry.named());
+            }
+            #[cfg(feature = "mutants")]
+            if forgets {
+                entry.sent = before;
             }
         }
         Some(Plan {

@@ -67,7 +67,10 @@ pub struct LaneLost {
 /// Session -> Metadata: leaders, addresses or topic ids may have changed.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub struct RefreshMetadata;
+pub struct RefreshMetadata {
+    /// Where that showed: a node that may not answer, so that others are asked first.
+    pub node: NodeId,
+}
 
 /// Session -> Metadata: a node was reached, or could not be; the text says why.
 #[derive(Debug, Message)]

@@ -41,6 +41,9 @@ impl<D> BufferMachine<D> {
         received: u64,
         effects: &mut Effects<D>,
     ) {
+        if mutated!(self, DiscardKeepsTicket) && matches!(outcome, Outcome::Discarded) {
+            return;
+        }
         let Some(live) = self.tickets.remove(&ticket) else {
             return;
         };
@@ -86,6 +89,25 @@ impl<D> BufferMachine<D> {
         }
     }
 
+    /// Whether a reply is used: epochs are compared, not offsets (I3).
+    fn counts(&self, ticket: TicketId, reply: &PartitionReply<D>) -> bool {
+        self.partitions
+            .get(reply.partition)
+            .is_some_and(|partition| {
+                partition.epoch == reply.epoch
+                    && (partition.ticket == Some(ticket) || mutated!(self, NoCustody))
+            })
+    }
+
+    #[cfg(feature = "mutants")]
+    fn counts_by_offset(&self, live: &Ticket, reply: &PartitionReply<D>) -> bool {
+        let mut asked = live.partitions.iter().zip(&live.offsets);
+        asked.any(|(&(id, _), &offset)| {
+            let position = self.partitions.get(id).map(|partition| partition.position);
+            id == reply.partition && position == Some(Position::At(offset))
+        })
+    }
+
     fn partition_reply(
         &mut self,
         now: Instant,
@@ -95,10 +117,17 @@ impl<D> BufferMachine<D> {
         effects: &mut Effects<D>,
     ) {
         let id = reply.partition;
+        let counts = self.counts(ticket, &reply);
+        #[cfg(feature = "mutants")]
+        let counts = if mutated!(self, JudgesByOffset) {
+            self.counts_by_offset(live, &reply)
+        } else {
+            counts
+        };
         let Some(partition) = self.partitions.get_mut(id) else {
             return;
         };
-        if partition.epoch != reply.epoch || partition.ticket != Some(ticket) {
+        if !counts {
             self.counters.stale_replies += 1;
             return;
         }

@@ -72,11 +72,20 @@ impl<D> BufferMachine<D> {
         while let Some(head) = self.memory_queue.waiting.front() {
             let free = self.budget.free() + dropped;
             let fits = head.more <= free;
-            let drained = self.queued_bytes == 0 && self.leased_bytes == 0;
+            let mut drained = self.queued_bytes == 0 && self.leased_bytes == 0;
+            if mutated!(self, OverdrawWaitsForReservations) {
+                drained &= self.tickets.len() == 1;
+            }
+            if mutated!(self, NoOverdraw) {
+                drained = false;
+            }
             let overdraws = !fits && drained && self.memory_queue.overdrawn.is_none();
             if !fits && !overdraws {
                 let (ticket, lacking) = (head.ticket, head.more - free);
-                let made = self.make_room_for_reply(ticket, lacking);
+                let mut made = 0;
+                if !mutated!(self, PausedDataStays) {
+                    made = self.make_room_for_reply(ticket, lacking);
+                }
                 if made == 0 {
                     break;
                 }
@@ -186,6 +195,8 @@ impl<D> BufferMachine<D> {
     /// Bytes of replies or decompressed batches are gone.
     pub fn release(&mut self, bytes: u64, effects: &mut Effects<D>) {
         self.budget.release(bytes);
-        self.settle(effects);
+        if !mutated!(self, ReleaseLooksNotAgain) {
+            self.settle(effects);
+        }
     }
 }

@@ -283,6 +283,7 @@ impl<D> BufferMachine<D> {
             };
             match partition.readiness(self.credit()) {
                 Readiness::Excluded => {}
+                Readiness::AtCredit if mutated!(self, LeavesOutAtCredit) => {}
                 Readiness::AtCredit => return Verdict::Wait(Wait::Credit),
                 Readiness::Held(ticket) if Some(ticket) == quick => {
                     if partition.high_watermark < 0 {
@@ -410,7 +411,9 @@ impl<D> BufferMachine<D> {
         let mut partitions = Vec::with_capacity(asks.len());
         for ask in asks.iter().filter(|ask| !ask.parked) {
             if let Some(partition) = self.partitions.get_mut(ask.partition) {
-                partition.ticket = Some(ticket);
+                if !mutated!(self, NoCustody) {
+                    partition.ticket = Some(ticket);
+                }
                 partition.eager = false;
                 partitions.push((ask.partition, ask.epoch));
             }
@@ -426,6 +429,12 @@ impl<D> BufferMachine<D> {
                 reserved,
                 partitions,
                 max_bytes,
+                #[cfg(feature = "mutants")]
+                offsets: asks
+                    .iter()
+                    .filter(|ask| !ask.parked)
+                    .map(|ask| ask.offset)
+                    .collect(),
             },
         );
         let mut plan = 0;

@@ -109,7 +109,9 @@ impl<D> BufferMachine<D> {
             }
             partition.held_by_reader = false;
             self.leased_bytes -= std::mem::take(&mut partition.leased_bytes);
-            self.check_partition(id);
+            if !mutated!(self, LeaseLooksNotAgain) {
+                self.check_partition(id);
+            }
             false
         });
         self.reader.holding = held;
@@ -128,6 +130,9 @@ impl<D> BufferMachine<D> {
             return;
         };
         if completed.epoch < partition.data_epoch || partition.blocked {
+            return;
+        }
+        if mutated!(self, DropsWhatIsGivenBack) {
             return;
         }
         let bytes = u64::from(completed.bytes);
@@ -173,7 +178,7 @@ impl<D> BufferMachine<D> {
                 self.reader.holding.push(id);
             }
             items.push(item);
-            if crossed {
+            if crossed && !mutated!(self, LeaseLooksNotAgain) {
                 self.check_partition(id);
             }
         }
@@ -206,7 +211,9 @@ impl<D> BufferMachine<D> {
     /// What the reader holds may have become void: it must look before it gives out another record. Said every time, since it
     /// may have looked after the last time and not have got to its take.
     pub(super) fn notice_change(&mut self, effects: &mut Effects<D>) {
-        self.tell_reader(effects);
+        if !(self.reader.told && mutated!(self, TellsOfOneChange)) {
+            self.tell_reader(effects);
+        }
         self.reader.due = true;
     }
 

@@ -5,8 +5,11 @@ use buffer_actor::machine::Reason;
 
 use crate::broker::PARTITIONS;
 use crate::events::Event;
-use crate::lane::lane_index;
+use crate::lane::{Body, Wire, lane_index};
 use crate::world::{Place, World, node_of};
+
+/// More than the buffer reserves for the framing of an answer about both partitions.
+const FRAMING: u64 = 1_000;
 
 impl World {
     /// Holds in every state.
@@ -113,7 +116,7 @@ impl World {
                     .any(|other| self.logs.leaders[other] == node && self.is_at_credit(other));
                 self.is_at_credit(p) || (other_is && (busy(quick) || rests(quick)))
             }
-            Reason::Budget => self.buffer.get().memory_used() > 0,
+            Reason::Budget => self.memory_is_short(),
             Reason::NextRequest => busy(session) || busy(quick),
             Reason::NoNode => rests(session),
             // no batch is bad here
@@ -135,8 +138,22 @@ impl World {
         Ok(())
     }
 
+    /// There is less than any request would ask for, or a reply waits for some.
+    fn memory_is_short(&self) -> bool {
+        let limit = self.frame.scenario.memory;
+        let free = limit.saturating_sub(self.buffer.get().memory_used());
+        let waits = (0..4).any(|index| {
+            let wire = self.lane_at(index).map(|actor| &actor.wire);
+            matches!(wire, Some(Wire::Body(_, Body::Waits)))
+        });
+        waits || free < limit / 2 + FRAMING
+    }
+
     /// What is buffered and not leased is at the limit of read-ahead.
     fn is_at_credit(&self, p: usize) -> bool {
+        if self.table.entries[p].is_none_or(|entry| entry.paused) {
+            return false;
+        }
         let buffered = self.alive[p].saturating_sub(self.reader.bytes_of(p));
         buffered >= 2 * u64::from(self.frame.scenario.partition_max)
     }

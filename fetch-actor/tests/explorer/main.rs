@@ -9,6 +9,7 @@ mod drain;
 mod events;
 mod fingerprint;
 mod lane;
+mod mutants;
 mod network;
 mod notes;
 mod reader;

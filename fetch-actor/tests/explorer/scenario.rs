@@ -1,5 +1,7 @@
 //! The bounds of a search.
 
+use buffer_actor::Policy;
+
 use crate::broker::PARTITIONS;
 use crate::events::Allowance as A;
 use crate::events::Allowances;
@@ -15,6 +17,7 @@ pub(crate) struct Scenario {
     pub(crate) leaders: [usize; PARTITIONS],
     /// Which partitions are assigned at the beginning.
     pub(crate) assigned: [bool; PARTITIONS],
+    pub(crate) policy: Policy,
     /// `buffer.memory`.
     pub(crate) memory: u64,
     /// `max.partition.fetch.bytes`.
@@ -40,6 +43,7 @@ const PLAIN: Scenario = Scenario {
     sizes: [[BATCH; 2]; PARTITIONS],
     leaders: [0, 0],
     assigned: [true; PARTITIONS],
+    policy: Policy::ReadAhead,
     memory: 64 << 20,
     partition_max: PARTITION_MAX,
     poll_records: 1,
@@ -48,6 +52,12 @@ const PLAIN: Scenario = Scenario {
     allowances: Allowances::of([]),
     limit: None,
 };
+
+/// One of [`ALL`].
+pub(crate) fn named(name: &str) -> Scenario {
+    let found = ALL.into_iter().find(|scenario| scenario.name == name);
+    found.unwrap_or_else(|| panic!("no scenario is called {name:?}"))
+}
 
 /// Everything that is searched.
 pub(crate) const ALL: [Scenario; 13] = [

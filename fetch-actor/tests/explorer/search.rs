@@ -87,12 +87,15 @@ impl Search {
 
     /// What may happen next, in the order in which it is tried. A search that will be cut tries in an order that differs from
     /// state to state, so that it is not spent on the last few steps of one path.
-    fn turns(&self, world: &World) -> Vec<Event> {
+    fn turns(&self, world: &World, visited: usize) -> Vec<Event> {
         let mut events = world.enabled();
         if self.scenario.limit.is_some() {
-            let mut random = world.fingerprint();
+            let mut random = visited as u64;
             for left in (1..events.len()).rev() {
-                random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).rotate_left(29) + 1;
+                random = random
+                    .wrapping_add(0x9e37_79b9_7f4a_7c15)
+                    .wrapping_mul(0x5851_f42d_4c95_7f2d)
+                    .rotate_left(29);
                 events.swap(left, (random % (left as u64 + 1)) as usize);
             }
         }
@@ -167,7 +170,7 @@ impl Search {
                         break;
                     }
                     stack.push(Branch {
-                        events: self.turns(&world).into_iter(),
+                        events: self.turns(&world, visited.len()).into_iter(),
                         world,
                     });
                     report.deepest = report.deepest.max(stack.len());

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use buffer_actor::machine::BufferMachine;
 use buffer_actor::{
     Ask, Backoff, BufferConfig, Candidates, FetchEpoch, Grant, Lane, NodeId, Outcome, PartitionId,
-    Policy, ResetPolicy, Start, TakeRequest, TicketId,
+    ResetPolicy, Start, TakeRequest, TicketId,
 };
 use fetch_actor::machine::PlannerMachine;
 use record_batch::TopicPartition;
@@ -249,7 +249,7 @@ impl World {
             retry: NO_PAUSE,
             request_timeout: REQUEST_TIMEOUT,
             reset: ResetPolicy::Earliest,
-            policy: Policy::ReadAhead,
+            policy: scenario.policy,
         };
         let mut buffer = BufferMachine::new(config, 1);
         // nobody knows these: the epochs that they take are what counts
@@ -260,7 +260,7 @@ impl World {
             trace: None,
             now: moment(),
             buffer: Shared::new(buffer),
-            planner: Shared::new(PlannerMachine::new(true)),
+            planner: Shared::new(PlannerMachine::new(scenario.policy.uses_quick_lane())),
             lanes: [const { None }; 4],
             to_buffer: VecDeque::new(),
             to_planner: VecDeque::new(),
@@ -332,6 +332,15 @@ impl World {
 
     pub(crate) fn violated(&mut self, text: String) {
         self.violation.get_or_insert(text);
+    }
+
+    /// Sessions opened from now on have a fault: they do not remember that they were touched.
+    pub(crate) fn forget_touches(&mut self) {
+        if let Some(frame) = Rc::get_mut(&mut self.frame) {
+            for session in &mut frame.sessions {
+                session.forget_touches();
+            }
+        }
     }
 
     /// Metadata tells the planner what the cluster looks like; the leader of `unknown` is being elected.

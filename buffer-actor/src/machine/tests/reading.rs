@@ -156,7 +156,11 @@ fn i8_a_reader_that_holds_what_a_seek_made_void_gets_the_new_records_when_it_ask
     let more = world.reserve(Lane::Session).unwrap();
     world.done(&more, vec![data(&more.asks[0], 5, 50)]);
     let items = world.take();
-    assert_eq!(spans(&world, &items), [(0, 5, 10)], "it holds nothing any more");
+    assert_eq!(
+        spans(&world, &items),
+        [(0, 5, 10)],
+        "it holds nothing any more"
+    );
 }
 
 #[test]
