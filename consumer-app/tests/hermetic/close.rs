@@ -62,12 +62,25 @@ fn b051_b201_b202_close_ends_the_sessions_and_leaves_nothing() {
         last.sort_by_key(|(node, _)| *node);
         let closed: Vec<_> = last
             .iter()
-            .map(|(_, f)| (f.session_id, f.session_epoch, f.partitions.len() + f.forgotten.len()))
+            .map(|(_, f)| {
+                (
+                    f.session_id,
+                    f.session_epoch,
+                    f.partitions.len() + f.forgotten.len(),
+                )
+            })
             .collect();
-        assert_eq!(closed, ids.iter().map(|&id| (id, -1, 0)).collect::<Vec<_>>());
+        assert_eq!(
+            closed,
+            ids.iter().map(|&id| (id, -1, 0)).collect::<Vec<_>>()
+        );
         consumer.close(Duration::from_secs(30)).await.unwrap();
         consumer.handle().close(Duration::ZERO).await.unwrap();
-        assert_eq!(session_fetches(&broker).len(), 2, "a second close sends nothing");
+        assert_eq!(
+            session_fetches(&broker).len(),
+            2,
+            "a second close sends nothing"
+        );
     });
 }
 
@@ -130,7 +143,10 @@ fn b200_close_in_any_state_ends_within_its_time() {
                     consumer.poll(Duration::from_millis(wait)).await.unwrap();
                 }
                 let begun = tokio::time::Instant::now();
-                consumer.close(Duration::from_millis(timeout)).await.unwrap();
+                consumer
+                    .close(Duration::from_millis(timeout))
+                    .await
+                    .unwrap();
                 assert!(begun.elapsed() <= Duration::from_millis(timeout + 2));
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 nothing_is_left(&broker, &connector);
@@ -155,7 +171,10 @@ fn b200_close_does_not_wait_for_brokers_that_are_frozen_or_gone() {
             tokio::time::sleep(Duration::from_secs(5)).await;
             let begun = tokio::time::Instant::now();
             consumer.close(Duration::from_secs(5)).await.unwrap();
-            assert!(begun.elapsed() <= Duration::from_millis(5002), "dead: {dead}");
+            assert!(
+                begun.elapsed() <= Duration::from_millis(5002),
+                "dead: {dead}"
+            );
             assert_eq!(Arc::strong_count(&connector), 1);
         });
     }
@@ -191,7 +210,11 @@ fn records_outlive_their_consumer() {
         consumer.close(Duration::from_secs(1)).await.unwrap();
         drop(consumer);
         assert_eq!(offsets(&records), (0..100).collect::<Vec<_>>());
-        assert!(records.iter().all(|record| record.value().unwrap().starts_with(b"value")));
+        assert!(
+            records
+                .iter()
+                .all(|record| record.value().unwrap().starts_with(b"value"))
+        );
     });
 }
 
@@ -206,7 +229,9 @@ fn b199_a_close_that_is_dropped_goes_on() {
         assert_eq!(broker.counters().fetch_sessions, 0);
         nothing_is_left(&broker, &connector);
         let closes = broker.requests_of(ApiKey::Fetch);
-        let closes = closes.iter().filter(|r| r.fetch().is_some_and(|f| f.session_epoch == -1));
+        let closes = closes
+            .iter()
+            .filter(|r| r.fetch().is_some_and(|f| f.session_epoch == -1));
         assert_eq!(closes.count(), 2);
     });
 }

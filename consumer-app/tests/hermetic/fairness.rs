@@ -101,7 +101,10 @@ fn b033_a_hot_partition_at_its_credit_does_not_delay_a_quiet_ones_record() {
                 }
                 // an answer that was on its way, the one that brings it, and the poll in progress
                 let waited = produced.elapsed();
-                assert!(waited <= 2 * round_trip + 2 * busy, "round {round}: {waited:?}");
+                assert!(
+                    waited <= 2 * round_trip + 2 * busy,
+                    "round {round}: {waited:?}"
+                );
             }
         }
     });

@@ -11,7 +11,9 @@ use test_broker::{ApiKey, Fault, TestBroker};
 use crate::support::delivered::Delivered;
 use crate::support::pipes::{FarPipe, Pipe};
 use crate::support::traffic::asked_at;
-use crate::support::{broker, builder, consumer, offsets, partitions, poll, produce, run, settle, tp};
+use crate::support::{
+    broker, builder, consumer, offsets, partitions, poll, produce, run, settle, tp,
+};
 
 /// A consumer to which a fetch takes 20 ms.
 fn far_consumer(broker: &TestBroker) -> Consumer {
@@ -19,7 +21,10 @@ fn far_consumer(broker: &TestBroker) -> Consumer {
         pipe: Pipe(broker.clone()),
         delay: Duration::from_millis(20),
     };
-    builder(broker).connector(Arc::new(far)).spawn_local().unwrap()
+    builder(broker)
+        .connector(Arc::new(far))
+        .spawn_local()
+        .unwrap()
 }
 
 /// Looks at a poll so many times, each time after everybody else has had a turn, and then drops it.
@@ -139,7 +144,10 @@ fn a_poll_waits_no_longer_than_it_says_after_one_that_would_have() {
             let waited = begun.elapsed();
             let wait = Duration::from_millis(wait);
             // tokio's timers have a resolution of 1 ms
-            assert!(wait <= waited && waited <= wait + Duration::from_millis(2), "{waited:?}");
+            assert!(
+                wait <= waited && waited <= wait + Duration::from_millis(2),
+                "{waited:?}"
+            );
         }
     });
 }

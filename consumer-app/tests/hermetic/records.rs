@@ -75,7 +75,10 @@ async fn sound_vector_is_delivered(vector: &Vector) {
     let broker = serving(&vector.bytes, vector.next);
     let mut consumer = reading_from(&broker, vector.first).await;
     let mut given = Vec::new();
-    while given.last().is_none_or(|last: &String| !last.ends_with("=tail")) {
+    while given
+        .last()
+        .is_none_or(|last: &String| !last.ends_with("=tail"))
+    {
         given.extend(describe(&poll(&mut consumer).await));
     }
     given.pop();
@@ -93,7 +96,10 @@ async fn broken_vector_is_an_error(vector: &Vector) {
     for _ in 0..3 {
         let error = poll_error(&mut consumer).await;
         assert_eq!(error.partition(), Some(&tp(0)), "{name}: {error}");
-        assert!(matches!(error, Error::CorruptBatch { .. }), "{name}: {error}");
+        assert!(
+            matches!(error, Error::CorruptBatch { .. }),
+            "{name}: {error}"
+        );
         assert_eq!(consumer.position(&tp(0)), Some(vector.next), "{name}");
     }
     consumer.seek(&tp(0), 50).await.unwrap();
@@ -205,9 +211,13 @@ fn b072_records_show_the_epoch_of_their_batch() {
         let broker = broker(1);
         for (offset, epoch) in [(0, 1), (1, 8), (2, 13)] {
             let batch = BatchBuilder::new().base_offset(offset).leader_epoch(epoch);
-            broker.append_raw("t", 0, &batch.record("r").build()).unwrap();
+            broker
+                .append_raw("t", 0, &batch.record("r").build())
+                .unwrap();
         }
-        broker.append_raw("t", 0, &vectors::named("V1_SNAPPY_REL").bytes).unwrap();
+        broker
+            .append_raw("t", 0, &vectors::named("V1_SNAPPY_REL").bytes)
+            .unwrap();
         let mut consumer = consumer(&broker);
         consumer.assign([tp(0)]).await.unwrap();
         let records = poll(&mut consumer).await;
@@ -225,7 +235,9 @@ fn f053_b074_b075_headers_and_nulls_arrive_as_they_were_sent() {
             .null_header("h")
             .header("other", "")
             .header("h", "last");
-        broker.produce("t", 0, [record, ProducerRecord::tombstone("k")]).unwrap();
+        broker
+            .produce("t", 0, [record, ProducerRecord::tombstone("k")])
+            .unwrap();
         let mut consumer = consumer(&broker);
         consumer.assign([tp(0)]).await.unwrap();
         let records = poll(&mut consumer).await;
@@ -236,7 +248,12 @@ fn f053_b074_b075_headers_and_nulls_arrive_as_they_were_sent() {
         let headers: Vec<_> = full
             .headers()
             .iter()
-            .map(|header| (header.key_str().unwrap().to_owned(), header.value().map(<[u8]>::to_vec)))
+            .map(|header| {
+                (
+                    header.key_str().unwrap().to_owned(),
+                    header.value().map(<[u8]>::to_vec),
+                )
+            })
             .collect();
         let expected = [
             ("h", Some("first")),
@@ -246,8 +263,14 @@ fn f053_b074_b075_headers_and_nulls_arrive_as_they_were_sent() {
         ]
         .map(|(key, value)| (key.to_owned(), value.map(|v| v.as_bytes().to_vec())));
         assert_eq!(headers, expected);
-        assert_eq!(full.headers().last("h").unwrap().value(), Some(&b"last"[..]));
-        assert_eq!((tombstone.key(), tombstone.value()), (Some(&b"k"[..]), None));
+        assert_eq!(
+            full.headers().last("h").unwrap().value(),
+            Some(&b"last"[..])
+        );
+        assert_eq!(
+            (tombstone.key(), tombstone.value()),
+            (Some(&b"k"[..]), None)
+        );
     });
 }
 
@@ -260,9 +283,8 @@ fn b076_b077_every_codec_and_both_kinds_of_time_stamps() {
             .unwrap();
         for topic in ["t", "stamped"] {
             for codec in CODECS {
-                let records = (0..50).map(|n| {
-                    ProducerRecord::new(format!("{codec} {n}")).timestamp(1_000 + n)
-                });
+                let records = (0..50)
+                    .map(|n| ProducerRecord::new(format!("{codec} {n}")).timestamp(1_000 + n));
                 broker.produce_compressed(topic, 0, codec, records).unwrap();
             }
         }
@@ -281,7 +303,10 @@ fn b076_b077_every_codec_and_both_kinds_of_time_stamps() {
                 assert_eq!(record.value(), Some(value.as_bytes()));
                 assert_eq!(record.timestamp_type(), kind);
                 let produced = 1_000 + n % 50;
-                assert_eq!(record.timestamp() == produced, kind == TimestampType::CreateTime);
+                assert_eq!(
+                    record.timestamp() == produced,
+                    kind == TimestampType::CreateTime
+                );
             }
         }
     });
@@ -291,8 +316,12 @@ fn b076_b077_every_codec_and_both_kinds_of_time_stamps() {
 fn b076_old_and_new_formats_in_one_log() {
     run(async {
         let broker = broker(1);
-        broker.append_raw("t", 0, &vectors::named("SNAPPY_XERIAL").bytes).unwrap();
-        broker.append_raw("t", 0, &vectors::named("V0_LZ4_BROKENHC").bytes).unwrap();
+        broker
+            .append_raw("t", 0, &vectors::named("SNAPPY_XERIAL").bytes)
+            .unwrap();
+        broker
+            .append_raw("t", 0, &vectors::named("V0_LZ4_BROKENHC").bytes)
+            .unwrap();
         let newest = BatchBuilder::new().base_offset(43).record("v2");
         broker.append_raw("t", 0, &newest.build()).unwrap();
         let mut consumer = consumer(&broker);
@@ -306,7 +335,9 @@ fn b076_old_and_new_formats_in_one_log() {
 fn f048_a_position_within_a_compressed_message_of_the_old_format_is_kept() {
     run(async {
         let broker = broker(1);
-        broker.append_raw("t", 0, &vectors::named("V1_SNAPPY_REL").bytes).unwrap();
+        broker
+            .append_raw("t", 0, &vectors::named("V1_SNAPPY_REL").bytes)
+            .unwrap();
         let mut consumer = reading_from(&broker, 41).await;
         assert_eq!(read(&mut consumer, 2).await, [41, 42]);
     });
@@ -354,7 +385,12 @@ fn f050_b079_b080_b085_b190_a_corrupt_batch_is_an_error_until_the_application_se
         let begun = tokio::time::Instant::now();
         for telling in 0..6 {
             let error = poll_error(&mut consumer).await;
-            let Error::CorruptBatch { partition, position, source } = &error else {
+            let Error::CorruptBatch {
+                partition,
+                position,
+                source,
+            } = &error
+            else {
                 panic!("{error}");
             };
             assert_eq!((partition, *position), (&tp(0), 3));
@@ -496,7 +532,11 @@ fn b039_b073_answers_without_progress_do_not_spin() {
             let mut consumer = reading_from(&broker, 5).await;
             consumer.assign_at([(tp(0), 5), (tp(1), 0)]).await.unwrap();
             let error = poll_error(&mut consumer).await;
-            let Error::Partition(PartitionError::NoProgress { partition, offset: 5 }) = &error else {
+            let Error::Partition(PartitionError::NoProgress {
+                partition,
+                offset: 5,
+            }) = &error
+            else {
                 panic!("{error}");
             };
             assert_eq!(*partition, tp(0));
@@ -533,7 +573,10 @@ fn f003_answers_without_bytes_move_nothing() {
     run(async {
         let broker = broker(1);
         produce(&broker, 0, 5);
-        let open = BatchBuilder::new().producer(5, 0, 0).transactional().base_offset(5);
+        let open = BatchBuilder::new()
+            .producer(5, 0, 0)
+            .transactional()
+            .base_offset(5);
         let open = (0..5).fold(open, |batch, n| batch.record(format!("{n}")));
         broker.append_raw("t", 0, &open.build()).unwrap();
         let mut consumer = builder(&broker)
@@ -549,7 +592,10 @@ fn f003_answers_without_bytes_move_nothing() {
         broker.append_raw("t", 0, &commit.build()).unwrap();
         assert_eq!(read(&mut consumer, 5).await, [5, 6, 7, 8, 9]);
         let asked = asked_offsets(&broker, &tp(0));
-        assert!(asked.iter().all(|&offset| offset == 5 || offset == 11), "{asked:?}");
+        assert!(
+            asked.iter().all(|&offset| offset == 5 || offset == 11),
+            "{asked:?}"
+        );
     });
 }
 
@@ -563,7 +609,11 @@ fn b184_seek_past_what_cannot_be_read_in_the_middle_of_a_poll_loop() {
         let size = usize::try_from(broker_bytes(&broker).await).unwrap() / 10;
         for batch in [2, 5] {
             // the answer that begins at offset 0 has both; after a seek the answers begin elsewhere
-            broker.inject(Fault::flip_records(batch * size + 70, 1).partition("t", 0).times(1));
+            broker.inject(
+                Fault::flip_records(batch * size + 70, 1)
+                    .partition("t", 0)
+                    .times(1),
+            );
         }
         let mut consumer = consumer(&broker);
         consumer.assign([tp(0)]).await.unwrap();
@@ -572,8 +622,13 @@ fn b184_seek_past_what_cannot_be_read_in_the_middle_of_a_poll_loop() {
         while given.len() < 90 {
             match consumer.poll(Duration::from_secs(1)).await {
                 Ok(records) => given.extend(offsets(&records)),
-                Err(Error::CorruptBatch { partition, source, .. }) => {
-                    consumer.seek(&partition, source.step_over().unwrap()).await.unwrap();
+                Err(Error::CorruptBatch {
+                    partition, source, ..
+                }) => {
+                    consumer
+                        .seek(&partition, source.step_over().unwrap())
+                        .await
+                        .unwrap();
                 }
                 Err(error) => panic!("{error}"),
             }

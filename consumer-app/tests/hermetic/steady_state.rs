@@ -8,7 +8,8 @@ use test_broker::ApiKey;
 use crate::support::delivered::Delivered;
 use crate::support::traffic::asked_at;
 use crate::support::{
-    broker, broker_of, builder, consumer, partitions, poll, produce, produce_batches, run, settle, tp,
+    broker, broker_of, builder, consumer, partitions, poll, produce, produce_batches, run, settle,
+    tp,
 };
 
 async fn metrics(consumer: &Consumer) -> Metrics {
@@ -37,7 +38,10 @@ fn a_response_with_data_costs_at_most_6_messages() {
         let messages = after.messages - before.messages;
         assert_eq!(responses, 500);
         assert!(messages <= 6 * responses, "{messages} for {responses}");
-        let held: i64 = partitions(8).iter().filter_map(|p| consumer.position(p)).sum();
+        let held: i64 = partitions(8)
+            .iter()
+            .filter_map(|p| consumer.position(p))
+            .sum();
         assert_eq!(held, delivered);
     });
 }
@@ -68,7 +72,10 @@ fn a_backlog_costs_no_more() {
             let messages = after.messages - before.messages;
             // at the end, each node's answer without data: its fetch is not over yet
             let allowed = 6 * responses + 2 * 6;
-            assert!(messages <= allowed, "{max_poll_records}: {messages} for {responses}");
+            assert!(
+                messages <= allowed,
+                "{max_poll_records}: {messages} for {responses}"
+            );
         });
     }
 }
@@ -151,7 +158,9 @@ fn b033_b034_2000_idle_partitions_and_a_hot_one() {
             delivered.take(&poll(&mut consumer).await);
         }
         let requests = broker.requests_of(ApiKey::Fetch);
-        let named = requests.iter().filter_map(|request| Some(request.fetch()?.partitions.len()));
+        let named = requests
+            .iter()
+            .filter_map(|request| Some(request.fetch()?.partitions.len()));
         assert!(named.max().unwrap() <= 3);
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(broker.counters().fetch_sessions, 1);

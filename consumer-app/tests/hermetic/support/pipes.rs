@@ -1,5 +1,6 @@
 //! Ways to the nodes of a broker in this process, reliable and not.
 
+use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,17 +44,19 @@ impl Connect for FarPipe {
             Ok(Box::new(FarStream {
                 inner,
                 delay,
-                arrives: None,
+                under_way: VecDeque::new(),
+                arrival: Box::pin(sleep(delay)),
             }) as Stream)
         })
     }
 }
 
-/// Each read is answered with what was there `delay` ago.
+/// What is on its way, and when it arrives: a distance, but no limit of bandwidth.
 struct FarStream {
     inner: DuplexStream,
     delay: Duration,
-    arrives: Option<(Vec<u8>, Pin<Box<Sleep>>)>,
+    under_way: VecDeque<(Instant, Vec<u8>)>,
+    arrival: Pin<Box<Sleep>>,
 }
 
 impl AsyncRead for FarStream {
@@ -63,28 +66,37 @@ impl AsyncRead for FarStream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if this.arrives.is_none() {
+        loop {
             let mut bytes = vec![0; 64 * 1024];
             let mut read = ReadBuf::new(&mut bytes);
             match Pin::new(&mut this.inner).poll_read(cx, &mut read) {
                 Poll::Ready(Ok(())) => {}
-                other => return other,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => break,
             }
             let length = read.filled().len();
             bytes.truncate(length);
-            this.arrives = Some((bytes, Box::pin(sleep(this.delay))));
+            // the end of the stream arrives like everything else
+            this.under_way
+                .push_back((Instant::now() + this.delay, bytes));
+            if length == 0 {
+                break;
+            }
         }
-        let Some((bytes, at)) = &mut this.arrives else {
+        let Some((arrives, bytes)) = this.under_way.front_mut() else {
             return Poll::Pending;
         };
-        if at.as_mut().poll(cx).is_pending() {
-            return Poll::Pending;
+        if *arrives > Instant::now() {
+            this.arrival.as_mut().reset(*arrives);
+            if this.arrival.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
         }
         let taken = bytes.len().min(buf.remaining());
         buf.put_slice(&bytes[..taken]);
         bytes.drain(..taken);
         if bytes.is_empty() {
-            this.arrives = None;
+            this.under_way.pop_front();
         }
         Poll::Ready(Ok(()))
     }
