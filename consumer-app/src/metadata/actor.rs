@@ -69,8 +69,8 @@ pub(crate) struct MetadataActor {
     askers: HashMap<Arc<str>, Vec<oneshot::Sender<Result<usize, PartitionsUnknown>>>>,
     effects: Vec<Effect>,
     alarm: Alarm,
-    /// The failures that were logged since something succeeded: what a peer fails with is said once.
-    said: HashSet<(Option<Peer>, Discriminant<WireError>)>,
+    /// The failures that were logged: what an address fails with is said once, until it answers.
+    said: HashSet<(Option<Address>, Discriminant<WireError>)>,
 }
 
 impl MetadataActor {
@@ -175,7 +175,7 @@ impl MetadataActor {
         let client = self.client(&peer);
         let options = self.options.clone();
         let asking = async move {
-            let client = connected(client, &options, peer.clone(), limit).await?;
+            let client = connected(client, &options, peer, limit).await?;
             let response = client.call(&request, limit).await;
             Ok((client, response?))
         };
@@ -184,7 +184,9 @@ impl MetadataActor {
                 actor.adopt(client);
                 codec::view(response)
             });
-            actor.log(&result.as_ref().map(|_| ()).map_err(WireError::clone));
+            if let Err(error) = &result {
+                actor.complain(error);
+            }
             actor.run(ctx, |machine, now, effects| match result.transpose() {
                 Some(result) => machine.refreshed(now, result, effects),
                 None => machine.rebootstrap(now, effects),
@@ -208,7 +210,9 @@ impl MetadataActor {
                     actor.adopt(client);
                     codec::offsets(&response, &asked)
                 });
-                actor.log(&result.as_ref().map(|_| ()).map_err(WireError::clone));
+                if let Err(error) = &result {
+                    actor.complain(error);
+                }
                 actor.run(ctx, |machine, now, effects| {
                     machine.offsets(now, &asked, result, effects);
                 });
@@ -223,6 +227,12 @@ impl MetadataActor {
 
     /// Keeps a connection that answered, if it leads to a broker that metadata names; a bootstrap address is closed after use.
     fn adopt(&mut self, client: ControlClient) {
+        let said = self.said.len();
+        let address = Some(&client.peer().address);
+        self.said.retain(|(of, _)| of.as_ref() != address);
+        if self.said.len() < said {
+            info!(peer = %client.peer(), "answers again");
+        }
         if client.peer().node.is_some() {
             let now = tokio::time::Instant::now().into_std();
             self.clients
@@ -230,23 +240,13 @@ impl MetadataActor {
         }
     }
 
-    /// What a peer fails with is said once, until something succeeds.
-    fn log(&mut self, result: &Result<(), WireError>) {
-        match result {
-            Ok(()) => {
-                if !self.said.is_empty() {
-                    self.said.clear();
-                    info!("brokers answer again");
-                }
-            }
-            Err(error) => {
-                let what = (error.peer().cloned(), discriminant(error));
-                if self.said.insert(what) {
-                    warn!(%error, "no answer about the cluster; other brokers are asked, with growing pauses");
-                } else {
-                    debug!(%error, "still no answer");
-                }
-            }
+    /// What an address fails with is said once, until it answers.
+    fn complain(&mut self, error: &WireError) {
+        let address = error.peer().map(|peer| peer.address.clone());
+        if self.said.insert((address, discriminant(error))) {
+            warn!(%error, "no answer about the cluster; other brokers are asked, with growing pauses");
+        } else {
+            debug!(%error, "still no answer");
         }
     }
 }
@@ -316,8 +316,10 @@ impl Handler<LeaderUnknown> for MetadataActor {
 impl Handler<RefreshMetadata> for MetadataActor {
     type Result = ();
 
-    fn handle(&mut self, _: RefreshMetadata, ctx: &mut Context<Self>) {
-        self.run(ctx, |machine, now, effects| machine.stale(now, effects));
+    fn handle(&mut self, message: RefreshMetadata, ctx: &mut Context<Self>) {
+        self.run(ctx, |machine, now, effects| {
+            machine.stale_at(now, message.node, effects);
+        });
     }
 }
 

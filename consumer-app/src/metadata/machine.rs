@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use buffer_actor::{Backoff, FetchEpoch, Lookup, PartitionError, PartitionId};
+use buffer_actor::{Backoff, FetchEpoch, Lookup, NodeId, PartitionError, PartitionId};
 use record_batch::TopicPartition;
 use session_actor::ClusterSnapshot;
 use session_actor::wire::{Address, ErrorCode, Peer, WireError};
@@ -157,6 +157,14 @@ impl MetadataMachine {
     pub(super) fn stale(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         self.refresh.want();
         self.act(now, effects);
+    }
+
+    /// As [`stale`](Self::stale), of a node that may not answer.
+    pub(super) fn stale_at(&mut self, now: Instant, node: NodeId, effects: &mut Vec<Effect>) {
+        if let Some(address) = self.snapshot.brokers.get(&node) {
+            self.refresh.doubt(address.clone());
+        }
+        self.stale(now, effects);
     }
 
     /// Somebody wants to know how many partitions a topic has.

@@ -23,6 +23,8 @@ pub(super) struct Refresh {
     not_before: Option<Instant>,
     /// Asked in this round without success.
     tried: HashSet<Address>,
+    /// May not answer: asked last.
+    doubted: HashSet<Address>,
     /// Rounds in a row in which nobody answered.
     failed_rounds: u32,
     /// Successful answers since the last one that brought what was wanted.
@@ -54,6 +56,7 @@ impl Refresh {
             in_flight: false,
             not_before: None,
             tried: HashSet::new(),
+            doubted: HashSet::new(),
             failed_rounds: 0,
             fruitless: 0,
             turn: seed as usize,
@@ -62,6 +65,11 @@ impl Refresh {
 
     pub(super) const fn want(&mut self) {
         self.wanted = true;
+    }
+
+    /// A sign that it does not answer: until somebody has, it is asked last.
+    pub(super) fn doubt(&mut self, address: Address) {
+        self.doubted.insert(address);
     }
 
     /// A round without any answer has been completed and none has succeeded since.
@@ -92,12 +100,16 @@ impl Refresh {
             address: address.clone(),
         });
         let start = self.turn.checked_rem(known.len()).unwrap_or(0);
-        let mut candidates = known[start..]
+        let mut candidates: Vec<Peer> = known[start..]
             .iter()
             .chain(&known[..start])
             .cloned()
-            .chain(first);
-        let peer = candidates.find(|peer| !self.tried.contains(&peer.address))?;
+            .chain(first)
+            .filter(|peer| !self.tried.contains(&peer.address))
+            .collect();
+        // the order is kept otherwise
+        candidates.sort_by_key(|peer| self.doubted.contains(&peer.address));
+        let peer = candidates.into_iter().next()?;
         let tries = u32::try_from(self.tried.len()).unwrap_or(u32::MAX).min(10);
         self.tried.insert(peer.address.clone());
         self.in_flight = true;
@@ -113,6 +125,7 @@ impl Refresh {
         self.in_flight = false;
         self.failed_rounds = 0;
         self.tried.clear();
+        self.doubted.clear();
         self.turn = self.turn.wrapping_add(1);
         self.fruitless = if fruitful {
             0

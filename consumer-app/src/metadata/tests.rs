@@ -213,6 +213,27 @@ fn f043_a_refresh_goes_to_known_brokers_and_from_a_dead_one_to_the_next_then_to_
 }
 
 #[test]
+fn f043_a_node_that_may_not_answer_is_asked_last() {
+    for doubted in [1, 2] {
+        let mut world = World::new();
+        world.assign(1);
+        world.answer(view(&[(1, 5)]));
+        for _ in 0..3 {
+            world.run(|machine, now, effects| machine.stale_at(now, NodeId(doubted), effects));
+            let other = if doubted == 1 { 2 } else { 1 };
+            assert_eq!(asked(&world.wait(Duration::from_millis(120))), [other]);
+            world.answer(view(&[(1, 5)]));
+        }
+        // without another sign it has its turn again
+        world.stale();
+        let next = asked(&world.wait(Duration::from_millis(120)));
+        world.answer(view(&[(1, 5)]));
+        world.stale();
+        assert_ne!(asked(&world.wait(Duration::from_millis(120))), next);
+    }
+}
+
+#[test]
 fn a_try_gets_two_seconds_and_each_further_one_twice_as_long() {
     let mut world = World::new();
     let limit = |effects: Vec<Effect>| match &effects[..] {
