@@ -1,0 +1,24 @@
+//! Requests in few words.
+
+mod fetch;
+mod offsets;
+mod produce;
+mod topics;
+mod transactions;
+
+use kafka_protocol::messages::TopicName;
+use kafka_protocol::protocol::StrBytes;
+
+pub(crate) use fetch::Fetch;
+pub(crate) use offsets::{ListOffsets, earliest, offset_for_leader_epoch};
+pub(crate) use produce::Produce;
+pub(crate) use topics::{creatable_topic, create_topic, metadata, metadata_of};
+pub(crate) use transactions::end_transaction;
+
+pub(crate) fn text(value: &str) -> StrBytes {
+    StrBytes::from_string(value.to_owned())
+}
+
+pub(crate) fn topic_name(name: &str) -> TopicName {
+    TopicName(text(name))
+}
