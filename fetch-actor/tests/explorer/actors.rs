@@ -175,7 +175,13 @@ impl World {
         let mut asks = [None; PARTITIONS];
         for ask in &grant.asks {
             match self.partition_of(ask.partition) {
-                Some(partition) => asks[partition] = Some(*ask),
+                Some(partition) => {
+                    asks[partition] = Some(*ask);
+                    let given = self.table.entries[partition].and_then(|entry| entry.given);
+                    if !ask.parked && given.is_some_and(|given| given < ask.offset) {
+                        self.notes.see(Seen::Ahead);
+                    }
+                }
                 None => self.violated(format!("{ask:?} is granted, and is not assigned")),
             }
         }
@@ -270,6 +276,9 @@ impl World {
         for reply in replies {
             if let Some(partition) = self.partition_of(reply.partition) {
                 self.troubled[partition] = reply.error_code != 0;
+            }
+            if reply.error_code != 0 {
+                self.notes.see(Seen::PartitionError);
             }
         }
     }

@@ -8,6 +8,7 @@ mod data;
 mod drain;
 mod events;
 mod fingerprint;
+mod kafka_17182;
 mod lane;
 mod mutants;
 mod network;

@@ -201,6 +201,9 @@ impl World {
                 ))
             });
             let fetched = fetched.flatten();
+            if part.records.is_some() && fetched.is_none() {
+                self.notes.see(Seen::Stray);
+            }
             if let Some(fetched) = &fetched {
                 parts += 1;
                 alive[part.partition] += u64::from(fetched.bytes);

@@ -28,10 +28,14 @@ pub(crate) enum Seen {
     SessionRefused,
     Failed,
     PartitionError,
+    /// A request asks for what follows records that the application was not given yet.
+    Ahead,
+    /// Records of a parked partition, which nobody wants.
+    Stray,
 }
 
 impl Seen {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Overdrawn,
         Self::Discarded,
         Self::StaleReply,
@@ -47,6 +51,8 @@ impl Seen {
         Self::SessionRefused,
         Self::Failed,
         Self::PartitionError,
+        Self::Ahead,
+        Self::Stray,
     ];
 }
 

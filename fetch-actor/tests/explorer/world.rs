@@ -378,6 +378,11 @@ impl World {
             .all(|partition| self.told_leaders[partition] == Some(self.logs.leaders[partition]))
     }
 
+    /// Answers that reached the consumer.
+    pub(crate) const fn responses(&self) -> u64 {
+        self.replies - FIRST_REPLY
+    }
+
     pub(crate) fn partition_of(&self, id: PartitionId) -> Option<usize> {
         self.table
             .entries
