@@ -60,9 +60,9 @@ pub(super) struct Arguments {
 
 const EXAMPLES: &str = "\
 Short options are kcat's. Examples:
-  consumer-app consume -b localhost:9092 -t orders                           what comes from now on
-  consumer-app consume -b localhost:9092 -t orders -e --output json          all that is there, then end
-  consumer-app consume -b localhost:9092 -t orders -p 0 -o 1000 -c 10 -K '\\t'  ten records with keys";
+  what comes from now on:          consume -b localhost:9092 -t orders
+  all that is there, then an end:  consume -b localhost:9092 -t orders -e --output json
+  ten records with their keys:     consume -b localhost:9092 -t orders -p 0 -o 1000 -c 10 -K '\\t'";
 
 /// Why the printing ended, other than by a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -129,7 +129,7 @@ fn explain(stage: &Stage) -> Option<(Cause, String)> {
     let views = match stage {
         Stage::Topics(topics) => {
             let text = format!(
-                "waiting: no broker has told the partitions of {} yet",
+                "waiting: no broker has told which partitions there are of {}",
                 topics.join(", ")
             );
             return Some((Cause::NoTopics, text));

@@ -10,9 +10,8 @@ impl Progress {
     pub(super) fn new(what: &'static str, of: u64) -> Self {
         // hidden where stderr is no terminal
         let bar = ProgressBar::with_draw_target(Some(of), ProgressDrawTarget::stderr());
-        let style =
-            ProgressStyle::with_template("{msg:10} {bar:40} {human_pos}/{human_len} {per_sec}");
-        if let Ok(style) = style {
+        if let Ok(style) = ProgressStyle::with_template("{msg:10} {bar:40} {human_pos}/{human_len}")
+        {
             bar.set_style(style);
         }
         bar.set_message(what);

@@ -69,7 +69,7 @@ fn f077_each_cause_is_said_when_it_comes() {
     let stages: [(&dyn Fn() -> Stage, &str); 5] = [
         (
             &topics,
-            "waiting: no broker has told the partitions of orders, bills yet",
+            "waiting: no broker has told which partitions there are of orders, bills",
         ),
         (
             &unknown,
