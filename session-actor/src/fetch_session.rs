@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use buffer_actor::{Ask, Backoff, FetchEpoch, PartitionId};
 
-pub use self::plan::{AnswerHead, Forgotten, Named, Plan, Sent, Verdict};
+pub use self::plan::{AnswerHead, Forgotten, Named, Plan, Sent, Verdict, Watermarks};
 use crate::cluster::{Located, PartitionTable, Topic};
 use crate::wire::fetch::TopicKey;
 
@@ -46,7 +46,7 @@ struct Entry {
     epoch: FetchEpoch,
     /// The current request asks for it only so that it stays.
     parked: bool,
-    high_watermark: i64,
+    told: Watermarks,
     /// The request that named it or left it as it was.
     request: u64,
     /// The answer that mentioned it.
@@ -68,6 +68,8 @@ pub struct FetchSession {
     names: BTreeMap<Box<[u8]>, BTreeMap<i32, PartitionId>>,
     refusals: u32,
     ask_again_at: Option<Instant>,
+    /// Asked for under a new epoch since the last answer.
+    renewed: Vec<PartitionId>,
     requests: u64,
     answers: u64,
     /// A touch is not remembered: the next request names what it named before the touch, as far as the session knows (I5).
@@ -102,6 +104,7 @@ impl FetchSession {
             names: BTreeMap::new(),
             refusals: 0,
             ask_again_at: None,
+            renewed: Vec::new(),
             requests: 0,
             answers: 0,
             #[cfg(feature = "mutants")]
@@ -152,6 +155,7 @@ impl FetchSession {
     ) -> Plan {
         self.entries.clear();
         self.names.clear();
+        self.renewed.clear();
         self.begins = self.wants_session && self.ask_again_at.is_none_or(|at| at <= now);
         let mut order: Vec<&Ask> = asks.iter().collect();
         if !self.begins {
@@ -161,7 +165,7 @@ impl FetchSession {
         let mut named = Vec::with_capacity(asks.len());
         for ask in order {
             if let Some(located) = table.get(ask.partition) {
-                named.push(self.enter(ask, located, -1));
+                named.push(self.enter(ask, located));
             }
         }
         Plan {
@@ -187,6 +191,7 @@ impl FetchSession {
         let mut added = Vec::new();
         let mut altered = Vec::new();
         let mut forgotten = Vec::new();
+        let mut renewed = Vec::new();
         for ask in asks {
             let Some(located) = table.get(ask.partition) else {
                 continue;
@@ -195,13 +200,16 @@ impl FetchSession {
             match self.entry_mut(ask.partition) {
                 Some(entry) if entry.located.topic.id == located.topic.id => {
                     entry.request = request;
-                    entry.epoch = ask.epoch;
+                    if entry.epoch != ask.epoch {
+                        entry.epoch = ask.epoch;
+                        renewed.push(ask.partition);
+                    }
                     entry.parked = ask.parked;
                     let mut sent = sent(ask);
                     if ask.parked {
                         // an answer may have told of records that the lane that holds it has not seen yet: named below them,
                         // it would end every long poll at once
-                        sent.offset = sent.offset.max(entry.high_watermark);
+                        sent.offset = sent.offset.max(entry.told.high);
                     }
                     if entry.sent != sent {
                         entry.sent = sent;
@@ -210,17 +218,17 @@ impl FetchSession {
                 }
                 Some(entry) => {
                     // the topic was created anew: the broker knows the partition under its old id (KIP-516)
-                    let watermark = entry.high_watermark;
                     forgotten.push(entry.forgotten());
                     self.remove(ask.partition);
-                    added.push(self.enter(ask, located, watermark));
+                    added.push(self.enter(ask, located));
                 }
                 None => {
                     forgotten.extend(self.evict_from_slot(ask.partition));
-                    added.push(self.enter(ask, located, -1));
+                    added.push(self.enter(ask, located));
                 }
             }
         }
+        self.renewed.append(&mut renewed);
         let gone: Vec<PartitionId> = self
             .entries
             .iter()
@@ -265,7 +273,7 @@ impl FetchSession {
             entry.request = request;
             entry.parked = true;
             let parked = Sent {
-                offset: entry.sent.offset.max(entry.high_watermark),
+                offset: entry.sent.offset.max(entry.told.high),
                 max_bytes: 0,
                 ..entry.sent
             };
@@ -337,11 +345,22 @@ impl FetchSession {
         self.len() == 0
     }
 
-    /// An answer told a high watermark.
-    pub fn observe(&mut self, partition: PartitionId, high_watermark: i64) {
+    /// An answer told this.
+    pub fn observe(&mut self, partition: PartitionId, told: Watermarks) {
         if let Some(entry) = self.entry_mut(partition) {
-            entry.high_watermark = high_watermark;
+            entry.told = told;
         }
+    }
+
+    /// What the last answer left out since it has not changed, of partitions that are asked for under a new epoch: whoever asks
+    /// under that one has not been told, and a broker does not repeat it.
+    pub fn untold(&mut self) -> Vec<(PartitionId, FetchEpoch, Watermarks)> {
+        let renewed = std::mem::take(&mut self.renewed);
+        let entries = renewed.into_iter().filter_map(|id| self.entry(id));
+        entries
+            .filter(|entry| entry.answer != self.answers && !entry.parked && entry.told.high >= 0)
+            .map(|entry| (entry.located.partition, entry.epoch, entry.told))
+            .collect()
     }
 
     /// Judges an answer to the last plan. `partitions`: whom it mentions, `None` for one that nobody asked for.
@@ -477,14 +496,14 @@ impl FetchSession {
             .filter(|entry| entry.located.partition == partition)
     }
 
-    fn enter(&mut self, ask: &Ask, located: &Located, high_watermark: i64) -> Named {
+    fn enter(&mut self, ask: &Ask, located: &Located) -> Named {
         let slot = ask.partition.slot();
         let entry = Entry {
             located: located.clone(),
             sent: sent(ask),
             epoch: ask.epoch,
             parked: ask.parked,
-            high_watermark,
+            told: Watermarks::UNKNOWN,
             request: self.requests,
             answer: self.answers,
         };

@@ -15,7 +15,7 @@ use buffer_actor::{
 };
 
 use crate::cluster::PartitionTable;
-use crate::fetch_session::{AnswerHead, FetchSession, Plan, Verdict};
+use crate::fetch_session::{AnswerHead, FetchSession, Plan, Verdict, Watermarks};
 
 /// What a lane needs to know of the configuration. Names are those of the Java client's keys.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -394,7 +394,12 @@ impl SessionMachine {
                 continue;
             };
             if part.error_code == 0 && part.high_watermark >= 0 {
-                self.session.observe(partition, part.high_watermark);
+                let told = Watermarks {
+                    high: part.high_watermark,
+                    last_stable: part.last_stable_offset,
+                    log_start: part.log_start_offset,
+                };
+                self.session.observe(partition, told);
             }
             // what comes for a parked partition is the other lane's affair
             let Some(epoch) = self.session.asked(partition) else {
@@ -408,6 +413,17 @@ impl SessionMachine {
                 last_stable_offset: part.last_stable_offset,
                 log_start_offset: part.log_start_offset,
                 fetched: part.fetched,
+            });
+        }
+        for (partition, epoch, told) in self.session.untold() {
+            replies.push(PartitionReply {
+                partition,
+                epoch,
+                error_code: 0,
+                high_watermark: told.high,
+                last_stable_offset: told.last_stable,
+                log_start_offset: told.log_start,
+                fetched: None,
             });
         }
         replies

@@ -74,3 +74,22 @@ pub enum Verdict {
         refresh_metadata: bool,
     },
 }
+
+/// What an answer told of a partition's log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Watermarks {
+    /// -1 if unknown.
+    pub high: i64,
+    /// -1 if unknown.
+    pub last_stable: i64,
+    /// -1 if unknown.
+    pub log_start: i64,
+}
+
+impl Watermarks {
+    pub(super) const UNKNOWN: Self = Self {
+        high: -1,
+        last_stable: -1,
+        log_start: -1,
+    };
+}

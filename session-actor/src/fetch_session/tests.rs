@@ -353,7 +353,7 @@ fn a_parked_partition_is_named_at_the_newest_high_watermark_that_an_answer_told(
     };
     world.build(&[ask(0, 0), parked]);
     // records came, and their first batch was sent with this answer: at 50 the next one would come back at once, with it again
-    world.session.observe(id(1), 60);
+    world.session.observe(id(1), told(60));
     world.answer(head(123), &[1]);
     let plan = world.build(&[ask(0, 0), parked]);
     assert_eq!(named(&plan), [(1, 60)]);
@@ -362,6 +362,39 @@ fn a_parked_partition_is_named_at_the_newest_high_watermark_that_an_answer_told(
         ..parked
     };
     assert_eq!(named(&world.build(&[ask(0, 0), later])), [(1, 70)]);
+}
+
+fn told(high: i64) -> Watermarks {
+    Watermarks {
+        high,
+        last_stable: high,
+        log_start: 0,
+    }
+}
+
+#[test]
+fn what_a_broker_does_not_repeat_is_told_again_under_a_new_epoch() {
+    let mut world = World::live(2);
+    world.session.observe(id(0), told(30));
+    world.session.observe(id(1), told(60));
+    world.build(&[ask(0, 10), ask(1, 10)]);
+    world.answer(head(123), &[]);
+    assert_eq!(world.session.untold(), []);
+    // a seek: the answer leaves both out, and told of partition 0 only under the epoch that is over
+    let sought = |partition| Ask {
+        epoch: FetchEpoch(9),
+        ..ask(partition, 20)
+    };
+    world.build(&[sought(0), ask(1, 10)]);
+    world.answer(head(123), &[]);
+    assert_eq!(world.session.untold(), [(id(0), FetchEpoch(9), told(30))]);
+    world.build(&[sought(0), ask(1, 10)]);
+    world.answer(head(123), &[]);
+    assert_eq!(world.session.untold(), []);
+    // what the answer mentions is not told twice
+    world.build(&[sought(0), sought(1)]);
+    world.answer(head(123), &[1]);
+    assert_eq!(world.session.untold(), []);
 }
 
 #[test]
@@ -384,7 +417,7 @@ fn lane_2_takes_no_session_from_a_broker_that_gives_one_unasked() {
 #[test]
 fn a_touch_parks_everything_and_the_next_request_names_everything_again() {
     let mut world = World::live(2);
-    world.session.observe(id(0), 30);
+    world.session.observe(id(0), told(30));
     let plan = world.session.touch().unwrap();
     assert_eq!(
         (session(&plan), named(&plan)),

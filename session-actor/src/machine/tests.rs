@@ -154,6 +154,29 @@ fn i7_the_buffer_hears_of_an_answer_before_the_planner_hears_of_the_idle_lane() 
 }
 
 #[test]
+fn after_a_seek_the_buffer_is_told_of_watermarks_that_the_broker_does_not_repeat() {
+    let mut world = World::busy();
+    world.answered();
+    let mut sought = grant(2);
+    sought.asks[0].epoch = FetchEpoch(9);
+    world.start(Job::Fetch(sought));
+    world.length(50);
+    let nothing = Answer {
+        partitions: Vec::new(),
+        ..answer(9, 0)
+    };
+    let effects = world.run(|machine, now, effects| machine.answer(now, nothing, 0, effects));
+    let [Effect::Done(_, Outcome::Reply(replies), 0), _] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(replies.len(), 1);
+    assert_eq!(
+        (replies[0].epoch, replies[0].high_watermark),
+        (FetchEpoch(9), 5)
+    );
+}
+
+#[test]
 fn b002_after_a_failure_the_lane_rests_for_the_reconnect_backoff() {
     let mut world = World::new();
     world.start(Job::Fetch(grant(1)));
