@@ -253,8 +253,7 @@ impl<D> BufferMachine<D> {
                     error_code,
                     offset,
                 });
-                self.jump_partition(now, id, self.reset_position(), effects);
-                self.notice_change(effects);
+                self.reset(now, id, effects);
                 return;
             }
             code::OFFSET_OUT_OF_RANGE => {
@@ -302,5 +301,18 @@ impl<D> BufferMachine<D> {
             }
         }
         self.notice_data(now, id, effects);
+    }
+
+    /// Looks for a new position: at once, but after a pause where the last one was found to be of no use, too.
+    fn reset(&mut self, now: Instant, id: PartitionId, effects: &mut Effects<D>) {
+        let failures = self.partitions.get(id).map_or(0, |found| found.failures);
+        self.jump_partition(now, id, self.reset_position(), effects);
+        if let Some(partition) = self.partitions.get_mut(id) {
+            partition.failures = failures.max(1);
+        }
+        if failures > 0 {
+            self.back_off(now, id, Pause::Growing);
+        }
+        self.notice_change(effects);
     }
 }

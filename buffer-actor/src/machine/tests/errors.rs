@@ -103,6 +103,36 @@ fn b109_out_of_range_with_a_policy_resets_without_it_is_an_error_that_repeats() 
 }
 
 #[test]
+fn f041_a_reset_that_leads_out_of_range_again_is_not_repeated_at_full_speed() {
+    let mut world = World::new(config(), 1);
+    let mut asked = world.reserve(Lane::Session).unwrap();
+    for attempt in 0..5_u32 {
+        world.done(&asked, vec![error(&asked.asks[0], 1)]);
+        let lookup = world.lookups.pop().unwrap();
+        let found = [(lookup.partition, lookup.epoch, 40)];
+        world.reserve(Lane::Session);
+        world.reserve(Lane::Quick);
+        let mut effects = world.run(|machine, _, effects| machine.position_found(found, effects));
+        let begin = world.now;
+        asked = loop {
+            if let Some(grant) = grant(effects) {
+                break grant;
+            }
+            effects = world.wait_for_deadline(Duration::from_millis(1200));
+        };
+        // the first at once, then 0.2, 0.4, 0.8, 1 s, give or take a fifth
+        let least = [0, 160, 320, 640, 800][attempt as usize];
+        assert!(world.now - begin >= Duration::from_millis(least), "{attempt}");
+        assert_eq!(offsets(&asked), [(40, false)]);
+    }
+    // a reply without an error ends it
+    let asked = grant(world.done(&asked, vec![data(&asked.asks[0], 50, 100)])).unwrap();
+    world.take();
+    world.done(&asked, vec![error(&asked.asks[0], 1)]);
+    assert_eq!(world.machine.poll_timeout(), None);
+}
+
+#[test]
 fn b098_a_seek_wins_over_a_reset_in_flight() {
     let mut world = World::empty(config());
     world.run(|machine, now, effects| machine.assign(now, [(tp(0), Start::Reset)], effects));
