@@ -3,6 +3,7 @@
 
 mod batches;
 mod close;
+mod errors;
 mod fairness;
 mod fetch_pipeline;
 mod fetch_sessions;
@@ -10,6 +11,7 @@ mod futures;
 mod known_end;
 mod polls;
 mod records;
+mod resets;
 mod runtimes;
 mod steady_state;
 mod support;
