@@ -183,6 +183,7 @@ impl<D> BufferMachine<D> {
         for &id in &gone {
             self.unassign(id);
         }
+        self.forget_gone();
         let mut added = Vec::new();
         let mut begun = Vec::new();
         for (name, start) in wanted {
@@ -223,10 +224,6 @@ impl<D> BufferMachine<D> {
         if let Some(until) = partition.backoff_until {
             self.backoffs.remove(&(until, id));
         }
-        if partition.listed {
-            self.ready.retain(|&other| other != id);
-        }
-        self.reader.forget(id);
         if let Some(home) = partition.home {
             self.check_node(home);
         }
@@ -457,6 +454,7 @@ impl<D> BufferMachine<D> {
 
     /// The reader met a batch that cannot be read: nothing behind it is fetched until the application seeks.
     pub fn block(&mut self, id: PartitionId, data_epoch: FetchEpoch, effects: &mut Effects<D>) {
+        let epoch = self.next_epoch();
         let Some(partition) = self.partitions.get_mut(id) else {
             return;
         };
@@ -466,6 +464,9 @@ impl<D> BufferMachine<D> {
         partition.blocked = true;
         partition.queue.clear();
         self.queued_bytes -= std::mem::take(&mut partition.queued_bytes);
+        // what is in flight lies behind it as well
+        partition.epoch = epoch;
+        partition.ticket = None;
         self.check_partition(id);
         self.settle(effects);
     }

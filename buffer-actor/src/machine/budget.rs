@@ -6,7 +6,7 @@ const SMALLEST_USEFUL: u64 = 1 << 20;
 /// Bytes that the framing of a reply may take: a fixed part, and for each partition its fields, its share of the topic's
 /// name or id, and the longest tagged fields that a broker sends.
 pub(super) const fn framing(partitions: usize) -> u64 {
-    256 + partitions as u64 * 160
+    (partitions as u64).saturating_mul(160).saturating_add(256)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -66,6 +66,11 @@ impl Budget {
         self.held = self.held.saturating_sub_unsigned(bytes);
     }
 
+    /// What is free for the records of a request for `partitions`, its framing taken off.
+    pub(super) fn free_for(&self, partitions: usize) -> u64 {
+        self.free().saturating_sub(framing(partitions))
+    }
+
     /// Sizes a request for `partitions` of one of `nodes` nodes in use.
     pub(super) fn wish(
         &self,
@@ -84,7 +89,7 @@ impl Budget {
         // their length instead.
         let floor = largest.min(share).max(1);
         let most = most.max(floor);
-        let least = if self.used() * 2 > self.limit {
+        let least = if self.free_for(partitions) < self.limit / 2 {
             most.min(SMALLEST_USEFUL).max(floor)
         } else {
             most
@@ -123,6 +128,10 @@ mod tests {
         assert_eq!((wish.most, wish.least), (8 * MIB, MIB));
         assert_eq!(budget.wish(1, 8, 50 << 20, 1 << 20, 3 * MIB).least, 3 * MIB);
         assert_eq!(budget.free(), 31 * MIB);
+        // a share of half the budget does not fit beside its framing when exactly the other half is in use
+        let mut half = Budget::new(64 * MIB);
+        half.reserve(32 * MIB);
+        assert_eq!(half.wish(1, 64, 50 << 20, 1 << 20, 0).least, MIB);
     }
 
     #[test]

@@ -180,14 +180,17 @@ impl<D> BufferMachine<D> {
     pub(super) fn settle(&mut self, effects: &mut Effects<D>) {
         self.answer_reader(effects);
         self.serve_waiting_replies(effects);
+        // A reply that waits for memory comes before any new request, and the first lane that waits for memory before the
+        // others: else small requests would starve large ones.
+        let mut scarce = !self.memory_queue.is_empty();
         for lane in Lane::ALL {
-            self.settle_lane(lane, effects);
+            self.settle_lane(lane, &mut scarce, effects);
         }
         #[cfg(debug_assertions)]
         self.assert_invariants();
     }
 
-    fn settle_lane(&mut self, lane: Lane, effects: &mut Effects<D>) {
+    fn settle_lane(&mut self, lane: Lane, scarce: &mut bool, effects: &mut Effects<D>) {
         let mut due: Vec<(u64, NodeId)> = Vec::new();
         for (&id, node) in &mut self.nodes {
             let book = node.lane(lane);
@@ -199,14 +202,11 @@ impl<D> BufferMachine<D> {
             }
         }
         due.sort_unstable();
-        // A reply that waits for memory comes before any new request, and the first node that waits for memory before the
-        // others: else small requests would starve large ones.
-        let mut scarce = !self.memory_queue.is_empty();
         for (_, id) in due {
             match self.consider(id, lane) {
                 Verdict::Wait(wait) => self.wait(id, lane, wait),
                 Verdict::Ask { asks, long_poll } => {
-                    let size = if scarce {
+                    let size = if *scarce {
                         None
                     } else {
                         self.size_request(id, lane, &asks)
@@ -214,7 +214,7 @@ impl<D> BufferMachine<D> {
                     if let Some(size) = size {
                         self.grant(id, lane, asks, long_poll, size, effects);
                     } else {
-                        scarce = true;
+                        *scarce = true;
                         self.wait(id, lane, Wait::Budget);
                     }
                 }
@@ -374,7 +374,7 @@ impl<D> BufferMachine<D> {
             node.largest_batch
                 .max(u64::from(self.config.fetch_min_bytes)),
         );
-        let free = self.budget.free().saturating_sub(framing(partitions));
+        let free = self.budget.free_for(partitions);
         let was_held_back = node.wait(lane) == Some(Wait::Budget);
         // asked again at the first free byte, it would get a sliver
         let enough = if was_held_back {

@@ -93,6 +93,15 @@ impl<D> BufferMachine<D> {
         self.settle(effects);
     }
 
+    /// Partitions went.
+    pub(super) fn forget_gone(&mut self) {
+        let partitions = &self.partitions;
+        self.ready.retain(|&id| partitions.get(id).is_some());
+        self.reader
+            .holding
+            .retain(|&id| partitions.get(id).is_some());
+    }
+
     fn end_leases(&mut self, still_held: &[PartitionId]) {
         for &id in still_held {
             if let Some(partition) = self.partitions.get_mut(id) {

@@ -148,6 +148,54 @@ fn no_new_request_leaves_while_a_reply_waits_for_memory() {
 }
 
 #[test]
+fn while_one_node_waits_for_memory_the_second_lane_of_another_takes_none() {
+    let config = BufferConfig {
+        max_partition_fetch_bytes: MIB / 4,
+        ..small(8 << 20)
+    };
+    let mut world = World::new(config, 9);
+    let ids = world.ids.clone();
+    let offer = |world: &mut World, node: i32, lane, partitions: &[PartitionId]| {
+        let list = partitions.iter().map(|&partition| Candidate {
+            partition,
+            leader_epoch: 0,
+        });
+        let list = list.collect();
+        grants(world.run(|machine, _, effects| {
+            machine.reserve(NodeId(node), lane, 1, list, effects);
+        }))
+    };
+    let first = offer(&mut world, 1, Lane::Session, &ids[..8]).remove(0);
+    world.done(&first, vec![data(&first.asks[0], 10, 1000)]);
+    offer(&mut world, 2, Lane::Session, &ids[8..]).remove(0);
+    offer(&mut world, 2, Lane::Quick, &ids[8..]);
+    world.machine.charge(7 << 20);
+    // half a mebibyte is free: too little for eight partitions, enough for one
+    assert_eq!(offer(&mut world, 1, Lane::Session, &ids[..8]), []);
+    assert_eq!(world.machine.reason(ids[1]), Some(Reason::Budget));
+    let effects = world.run(|machine, now, effects| {
+        machine.seek(now, &tp(8), 5, effects).unwrap();
+    });
+    assert_eq!(grants(effects), [], "what is freed is for the first");
+    let granted = grants(world.release(7 << 20));
+    let nodes: Vec<_> = granted.iter().map(|grant| grant.node.0).collect();
+    assert_eq!(nodes, [1, 2]);
+}
+
+#[test]
+fn half_of_the_budget_in_use_is_no_reason_to_wait() {
+    // the share is half of the budget, and the framing of the answer comes on top
+    let mut world = World::new(small(64 << 20), 64);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.fail(&first);
+    world.machine.charge(32 << 20);
+    let offered = world.reserve(Lane::Session).unwrap();
+    assert!(offered.max_bytes > 31 << 20);
+    world.done(&offered, vec![data(&offered.asks[0], 1, 100)]);
+    assert!(world.reserve(Lane::Session).is_some());
+}
+
+#[test]
 fn what_the_application_keeps_never_stops_the_last_request_of_a_node() {
     let mut world = World::new(small(1 << 20), 1);
     world.machine.charge(10 << 20);

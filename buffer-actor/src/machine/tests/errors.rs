@@ -122,7 +122,10 @@ fn f041_a_reset_that_leads_out_of_range_again_is_not_repeated_at_full_speed() {
         };
         // the first at once, then 0.2, 0.4, 0.8, 1 s, give or take a fifth
         let least = [0, 160, 320, 640, 800][attempt as usize];
-        assert!(world.now - begin >= Duration::from_millis(least), "{attempt}");
+        assert!(
+            world.now - begin >= Duration::from_millis(least),
+            "{attempt}"
+        );
         assert_eq!(offsets(&asked), [(40, false)]);
     }
     // a reply without an error ends it
@@ -267,4 +270,25 @@ fn the_reader_blocks_a_partition_whose_batch_it_cannot_decode() {
     world.run(|machine, now, effects| machine.seek(now, &tp(0), 9, effects).unwrap());
     world.run(|machine, _, effects| machine.block(id, epoch, effects));
     assert_ne!(world.machine.reason(id), Some(Reason::Blocked));
+}
+
+#[test]
+fn what_is_in_flight_when_a_batch_turns_out_to_be_unreadable_is_void() {
+    let mut world = World::new(config(), 1);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.done(&first, vec![data(&first.asks[0], 3, 30)]);
+    let Item::Data(bad) = world.take().remove(0) else {
+        panic!("records")
+    };
+    let behind = world.reserve(Lane::Session).unwrap();
+    world.run(|machine, _, effects| machine.block(bad.partition, bad.epoch, effects));
+    world.done(&behind, vec![data(&behind.asks[0], 3, 30)]);
+    assert_eq!(world.machine.reason(bad.partition), Some(Reason::Blocked));
+    assert_eq!(world.take(), []);
+    assert_eq!(world.machine.counters().stale_replies, 1);
+    assert_eq!(world.reserve(Lane::Session), None);
+    let effects = world.run(|machine, now, effects| {
+        machine.seek(now, &tp(0), 3, effects).unwrap();
+    });
+    assert_eq!(offsets(&grant(effects).unwrap()), [(3, false)]);
 }
