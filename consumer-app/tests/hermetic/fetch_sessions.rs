@@ -35,7 +35,12 @@ fn f011_b052_b056_a_slow_application_changes_nothing_about_the_sessions() {
                 produced += count;
                 tokio::time::sleep(Duration::from_micros(random.u64(0..3000))).await;
             }
-            delivered.take(&consumer.poll(Duration::from_millis(random.u64(0..5))).await.unwrap());
+            delivered.take(
+                &consumer
+                    .poll(Duration::from_millis(random.u64(0..5)))
+                    .await
+                    .unwrap(),
+            );
         }
         while delivered.records < produced {
             delivered.take(&poll(&mut consumer).await);
@@ -43,8 +48,16 @@ fn f011_b052_b056_a_slow_application_changes_nothing_about_the_sessions() {
         let stories = sessions(&broker);
         assert_eq!(stories.len(), 2);
         for (node, story) in &stories {
-            assert_eq!((story.ids.len(), story.full_requests), (1, 1), "node {node}");
-            assert!(story.forgotten.is_empty(), "node {node}: {:?}", story.forgotten);
+            assert_eq!(
+                (story.ids.len(), story.full_requests),
+                (1, 1),
+                "node {node}"
+            );
+            assert!(
+                story.forgotten.is_empty(),
+                "node {node}: {:?}",
+                story.forgotten
+            );
             assert!(story.increments >= 400, "node {node}: {}", story.increments);
             let epochs = session_fetches(&broker).into_iter();
             let epochs: Vec<i32> = epochs
@@ -79,7 +92,9 @@ fn f011_only_what_was_paused_moved_or_unassigned_is_ever_forgotten() {
                 0 => handle.pause([&hit]).await.unwrap(),
                 1 => handle.resume([&hit]).await.unwrap(),
                 2 => handle.seek(&hit, 0).await.unwrap(),
-                3 => broker.move_leader("t", hit.partition(), random.i32(1..3)).unwrap(),
+                3 => broker
+                    .move_leader("t", hit.partition(), random.i32(1..3))
+                    .unwrap(),
                 4 => {
                     broker.inject(
                         Fault::error(ResponseError::UnknownServerError)
@@ -128,7 +143,9 @@ fn f008_b045_b054_what_is_revoked_is_forgotten_and_named_anew_when_it_comes_back
         assert_eq!(read(&mut consumer, 1).await, [1]);
         settle().await;
         let again = session_fetches(&broker);
-        let named = again.iter().any(|(_, f)| f.session_epoch > 1 && asks(f, &tp(1)).is_some());
+        let named = again
+            .iter()
+            .any(|(_, f)| f.session_epoch > 1 && asks(f, &tp(1)).is_some());
         assert!(named, "{again:?}");
     });
 }
@@ -196,7 +213,11 @@ fn b049_an_answer_to_a_full_request_must_be_about_what_was_asked() {
             let mut delivered = Delivered::default();
             while delivered.records < 6 {
                 let records = poll(&mut consumer).await;
-                assert!(records.iter().all(|record| record.value() != Some(b"false")));
+                assert!(
+                    records
+                        .iter()
+                        .all(|record| record.value() != Some(b"false"))
+                );
                 delivered.take(&records);
             }
             let begun: Vec<_> = session_fetches(&broker)
@@ -257,7 +278,9 @@ fn b041_b042_b053_an_increment_names_what_changed() {
             .iter()
             .map(|(_, fetch)| {
                 let partitions = fetch.partitions.iter();
-                partitions.map(|p| (p.partition.partition(), p.fetch_offset)).collect()
+                partitions
+                    .map(|p| (p.partition.partition(), p.fetch_offset))
+                    .collect()
             })
             .filter(|named: &Vec<_>| !named.is_empty())
             .collect();
@@ -300,7 +323,11 @@ fn b043_each_error_of_a_session_begins_a_new_one() {
                 .collect();
             assert_eq!(anew.len(), 2, "{error:?}");
             let closed = if closes { last.session_id } else { 0 };
-            assert_eq!((anew[1].session_id, anew[1].partitions.len()), (closed, 2), "{error:?}");
+            assert_eq!(
+                (anew[1].session_id, anew[1].partitions.len()),
+                (closed, 2),
+                "{error:?}"
+            );
             // no sooner than retry.backoff.ms after the last one
             tokio::time::sleep(Duration::from_secs(1)).await;
             let refreshed = count(&broker, 1, ApiKey::Metadata) > metadata;
@@ -384,7 +411,11 @@ fn b050_b196_a_throttled_answer_is_empty_and_the_node_is_left_alone_for_so_long(
     run(async {
         let broker = broker(1);
         produce(&broker, 0, 3);
-        broker.inject(Fault::throttle(Duration::from_secs(3)).on(ApiKey::Fetch).times(1));
+        broker.inject(
+            Fault::throttle(Duration::from_secs(3))
+                .on(ApiKey::Fetch)
+                .times(1),
+        );
         let mut consumer = consumer(&broker);
         consumer.assign([tp(0)]).await.unwrap();
         assert_eq!(read(&mut consumer, 3).await, [0, 1, 2]);
@@ -394,7 +425,11 @@ fn b050_b196_a_throttled_answer_is_empty_and_the_node_is_left_alone_for_so_long(
         assert_eq!((again.session_id, again.session_epoch), (0, 0));
         // within a session the epoch is used up, and the session goes on
         settle().await;
-        broker.inject(Fault::throttle(Duration::from_secs(2)).on(ApiKey::Fetch).times(1));
+        broker.inject(
+            Fault::throttle(Duration::from_secs(2))
+                .on(ApiKey::Fetch)
+                .times(1),
+        );
         produce(&broker, 0, 1);
         read(&mut consumer, 1).await;
         produce(&broker, 0, 2);
@@ -464,14 +499,20 @@ fn f009_a_partition_that_moves_away_is_forgotten_by_the_id_of_its_topic() {
         read(&mut consumer, 1).await;
         settle().await;
         let all = session_fetches(&broker);
-        let forgotten: Vec<_> = all.iter().flat_map(|(node, f)| {
-            f.forgotten.iter().map(move |gone| (*node, gone.clone()))
-        }).collect();
+        let forgotten: Vec<_> = all
+            .iter()
+            .flat_map(|(node, f)| f.forgotten.iter().map(move |gone| (*node, gone.clone())))
+            .collect();
         // the log names the topic of an id that it knows; an id of zeros would have no name
         assert_eq!(forgotten, [(1, tp(0))]);
         let moved: Vec<_> = all.iter().filter(|(node, _)| *node == 2).collect();
         assert_eq!(asks(&moved[0].1, &tp(0)), Some(4));
-        assert!(broker.requests_of(ApiKey::Fetch).iter().all(|r| r.api_version >= 13));
+        assert!(
+            broker
+                .requests_of(ApiKey::Fetch)
+                .iter()
+                .all(|r| r.api_version >= 13)
+        );
     });
 }
 

@@ -42,7 +42,9 @@ impl Log {
             .base_offset(self.next)
             .producer(producer, 0, 0)
             .transactional();
-        let batch = values.iter().fold(batch, |batch, value| batch.record(*value));
+        let batch = values
+            .iter()
+            .fold(batch, |batch, value| batch.record(*value));
         self.bytes.extend(batch.build());
         self.next += values.len() as i64;
         self
@@ -76,12 +78,17 @@ async fn values(consumer: &mut Consumer, end: i64) -> Vec<String> {
 fn f004_b093_a_marker_whose_data_is_elsewhere_is_stepped_over() {
     run(async {
         let broker = broker(1);
-        broker.append_raw("t", 0, &vectors::named("ABORT").bytes).unwrap();
+        broker
+            .append_raw("t", 0, &vectors::named("ABORT").bytes)
+            .unwrap();
         produce(&broker, 0, 1);
         let mut consumer = committed(&broker, 7).await;
         assert_eq!(read(&mut consumer, 1).await, [8]);
         // the beginning of the transaction was deleted, what follows its marker is sound
-        Log::at(9).data(5, &["gone"]).end(5, false).append_to(&broker);
+        Log::at(9)
+            .data(5, &["gone"])
+            .end(5, false)
+            .append_to(&broker);
         broker.delete_records("t", 0, 10).unwrap();
         produce(&broker, 0, 3);
         let mut consumer = committed(&broker, 10).await;
@@ -95,7 +102,11 @@ fn b013_b014_b088_a_response_without_a_record_ends_the_poll_early() {
         run(async {
             let broker = broker(1);
             let log = Log::at(0);
-            let log = if aborted { log.data(5, &["a", "b"]) } else { log };
+            let log = if aborted {
+                log.data(5, &["a", "b"])
+            } else {
+                log
+            };
             log.end(5, false).append_to(&broker);
             let end = broker.offsets("t", 0).unwrap().log_end_offset;
             let mut consumer = committed(&broker, 0).await;
@@ -124,7 +135,11 @@ fn b089_b090_b091_interleaved_transactions_over_several_batches() {
         let given = values(&mut consumer, 7).await;
         assert_eq!(given, ["commit1-1", "commit1-2", "commit2-1"]);
         // an open transaction holds everything behind it
-        Log::at(7).data(3, &["open"]).data(1, &["later"]).end(1, true).append_to(&broker);
+        Log::at(7)
+            .data(3, &["open"])
+            .data(1, &["later"])
+            .end(1, true)
+            .append_to(&broker);
         assert!(poll(&mut consumer).await.is_empty());
         assert_eq!(consumer.position(&tp(0)), Some(7));
         Log::at(10).end(3, false).append_to(&broker);
@@ -260,7 +275,9 @@ fn b095_an_emptied_control_batch_in_between_gives_nothing() {
         let broker = broker(1);
         produce(&broker, 0, 1);
         // compaction left the header of a marker
-        let marker = BatchBuilder::end_transaction(5, 0, true).base_offset(1).build();
+        let marker = BatchBuilder::end_transaction(5, 0, true)
+            .base_offset(1)
+            .build();
         let mut emptied = BytesMut::from(&marker[..61]);
         emptied[8..12].copy_from_slice(&49_i32.to_be_bytes());
         emptied[57..61].copy_from_slice(&0_i32.to_be_bytes());
@@ -289,7 +306,11 @@ fn the_isolation_level_is_asked_for_in_every_request() {
             broker.clear_requests();
             let mut consumer = isolated(&broker, 0, level).await;
             read(&mut consumer, 1).await;
-            assert!(fetches(&broker).iter().all(|(_, fetch)| fetch.isolation_level == sent));
+            assert!(
+                fetches(&broker)
+                    .iter()
+                    .all(|(_, fetch)| fetch.isolation_level == sent)
+            );
         }
     });
 }
