@@ -40,8 +40,10 @@ pub async fn read_to(
         .map(|&index| TopicPartition::new(topic, index))
         .collect();
     consumer.assign(partitions.iter().cloned()).await?;
-    let mut tallies: BTreeMap<i32, Tally> =
-        ends.keys().map(|&index| (index, Tally::default())).collect();
+    let mut tallies: BTreeMap<i32, Tally> = ends
+        .keys()
+        .map(|&index| (index, Tally::default()))
+        .collect();
     let mut last: BTreeMap<i32, i64> = BTreeMap::new();
     let mut polls = Vec::new();
     let mut still = Duration::ZERO;

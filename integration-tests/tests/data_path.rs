@@ -1,6 +1,11 @@
 //! What our consumer reads from a real broker, held against what the producer wrote and the Java consumer reads; and how many requests and
 //! bytes that takes.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "an application that is slow: its thread, and no actor's"
+)]
+
 mod data_path {
     pub(crate) mod codecs;
     pub(crate) mod fairness;

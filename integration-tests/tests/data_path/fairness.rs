@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
-use consumer_app::{Consumer, TopicPartition};
-use integration_tests::kafka::{ExplicitRecord, Partitioning, ProduceSpec, Value};
+use anyhow::{Context, Result, ensure};
+use consumer_app::{Consumer, OffsetReset, Records, TopicPartition};
+use integration_tests::kafka::{Cluster, Codec, ExplicitRecord, Partitioning, ProduceSpec, Value};
 use integration_tests::read_to;
 
 use super::shared::{KAFKA, consumer};
@@ -19,54 +19,126 @@ fn spread(given: &BTreeMap<i32, u64>, unit: u64) -> u64 {
     (most - least).div_ceil(unit)
 }
 
+/// Records of a batch.
+const BATCH: i64 = 16;
+/// Batches of a partition.
+const BATCHES: i64 = 50;
+
 #[tokio::test]
 async fn b012_fetches_go_round() -> Result<()> {
-    const BATCH: u64 = 16;
-    const BATCHES: u64 = 50;
+    // the broker tells of each request what it asks for
+    let kafka = Cluster::builder()
+        .log_level("kafka.request.logger", "debug")
+        .start()?;
     let topic = "fair-fetches";
-    KAFKA.create_topic(topic, PARTITIONS, 1, &[])?;
-    KAFKA.produce(ProduceSpec {
+    kafka.create_topic(topic, PARTITIONS, 1, &[])?;
+    kafka.produce(ProduceSpec {
         topic: topic.into(),
-        records: PARTITIONS as u64 * BATCHES * BATCH,
+        records: (i64::from(PARTITIONS) * BATCHES * BATCH) as u64,
         values: vec![Value::Random(1000)],
         partitioning: Partitioning::RoundRobin,
         records_per_batch: Some(BATCH as u32),
         ..ProduceSpec::default()
     })?;
-    let log = KAFKA.data(1)?.join(format!("{topic}-0/00000000000000000000.log"));
-    let one_batch = (std::fs::metadata(log)?.len() / BATCHES + 100).to_string();
-    let ends = KAFKA.end_offsets(topic)?;
+    let log = kafka
+        .data(1)?
+        .join(format!("{topic}-0/00000000000000000000.log"));
+    let one_batch = (std::fs::metadata(log)?.len() / BATCHES as u64 + 100).to_string();
+    let ends = kafka.end_offsets(topic)?;
 
-    // a whole fetch of one partition a poll, and polls that take longer than a fetch or not
-    for pause in [Duration::ZERO, Duration::from_millis(2)] {
-        let mut consumer = consumer()
-            .set("max.partition.fetch.bytes", &one_batch)
+    // The request holds one batch. Under the first two limits of a partition it never comes to its read-ahead credit, so its session
+    // alone fetches, in the broker's turn; under the last it often does, and the other lane fetches what the session cannot.
+    let mebibyte = "1048576";
+    for (name, partition_limit, pause) in [
+        ("quick", mebibyte, Duration::ZERO),
+        ("slow", mebibyte, Duration::from_millis(5)),
+        (
+            "slow-at-credit",
+            one_batch.as_str(),
+            Duration::from_millis(5),
+        ),
+    ] {
+        let mut consumer = Consumer::builder()
+            .bootstrap_servers(kafka.bootstrap_servers())
+            .auto_offset_reset(OffsetReset::Earliest)
+            .client_id(name)
+            .set("max.partition.fetch.bytes", partition_limit)
             .set("fetch.max.bytes", &one_batch)
             .build()
             .await?;
-        let mut given: BTreeMap<i32, u64> = (0..PARTITIONS).map(|index| (index, 0)).collect();
-        let mut widest = 0;
-        let reading = read_to(&mut consumer, topic, &ends, |_, records| {
-            for record in records {
-                *given.entry(record.partition()).or_default() += 1;
-            }
-            widest = widest.max(spread(&given, BATCH));
-            std::thread::sleep(pause);
-        })
-        .await?;
+        let rest = |_: &Consumer, _: &Records| std::thread::sleep(pause);
+        let reading = read_to(&mut consumer, topic, &ends, rest).await?;
+        consumer.close(Duration::from_secs(5)).await?;
+        let requests = requests(&std::fs::read_to_string(kafka.log(1)?)?, name)?;
+        let widest = widest_spread(&requests);
         let metrics = &reading.metrics;
         println!(
-            "fair fetches, {pause:?} a poll: the first partition is at most {widest} fetches ahead of the last; \
+            "fair fetches, {name}: the first partition is at most {widest} fetches ahead of the last; \
              {} data-bearing fetches of {} requests for {} batches, {} connections",
             metrics.data_bearing_responses,
             metrics.fetch_requests,
-            PARTITIONS as u64 * BATCHES,
+            i64::from(PARTITIONS) * BATCHES,
             metrics.fetch_connections,
         );
-        assert!(widest <= 2);
-        assert_eq!(metrics.data_bearing_responses, PARTITIONS as u64 * BATCHES);
+        assert_eq!(
+            metrics.data_bearing_responses,
+            (i64::from(PARTITIONS) * BATCHES) as u64
+        );
+        if partition_limit == mebibyte {
+            assert_eq!(metrics.fetch_connections, 1);
+            ensure!(widest <= 2, "{name}: {widest} fetches apart");
+        }
     }
     Ok(())
+}
+
+/// What a client's requests asked for, as the broker logged them in their order: partitions and offsets.
+fn requests(log: &str, client: &str) -> Result<Vec<Vec<(i64, i64)>>> {
+    let mut requests = Vec::new();
+    for line in log.lines() {
+        let Some((_, request)) = line.split_once("Completed request:") else {
+            continue;
+        };
+        let request: serde_json::Value = serde_json::from_str(request).context(line.to_owned())?;
+        let header = &request["requestHeader"];
+        if header["requestApiKeyName"] != "FETCH" || header["clientId"] != client {
+            continue;
+        }
+        let topics = request["request"]["topics"].as_array();
+        let partitions = topics.context("no topics")?.iter();
+        let partitions = partitions.filter_map(|topic| topic["partitions"].as_array());
+        let mut asked = Vec::new();
+        for partition in partitions.flatten() {
+            let number = |field: &str| partition[field].as_i64().context(partition.to_string());
+            // a parked partition is not asked for
+            if number("partitionMaxBytes")? > 0 {
+                asked.push((number("partition")?, number("fetchOffset")?));
+            }
+        }
+        requests.push(asked);
+    }
+    ensure!(
+        !requests.is_empty(),
+        "the broker logged no fetch of {client}"
+    );
+    Ok(requests)
+}
+
+/// By how many fetches any partition was ahead of another one at any time.
+fn widest_spread(requests: &[Vec<(i64, i64)>]) -> i64 {
+    let mut at: BTreeMap<i64, i64> = BTreeMap::new();
+    let mut widest = 0;
+    for request in requests {
+        at.extend(
+            request
+                .iter()
+                .map(|(partition, offset)| (*partition, offset / BATCH)),
+        );
+        let most = at.values().max().copied().unwrap_or(0);
+        let least = at.values().min().copied().unwrap_or(0);
+        widest = widest.max(most - least);
+    }
+    widest
 }
 
 #[tokio::test]
@@ -137,7 +209,7 @@ async fn b033_a_hot_partition_does_not_hold_up_a_quiet_one() -> Result<()> {
         let before = consumer.metrics().await?;
         KAFKA.produce_records(
             topic,
-            integration_tests::kafka::Codec::None,
+            Codec::None,
             &[ExplicitRecord {
                 partition: Some(quiet),
                 value: Some(round.to_string().into_bytes()),

@@ -21,13 +21,18 @@ async fn max_poll_records_divides_polls_and_not_fetches() -> Result<()> {
     let mut consumer = consumer().set("max.poll.records", "5").build().await?;
     let partition = TopicPartition::new(topic, 0);
     let mut positions = Vec::new();
-    let reading = read_to(&mut consumer, topic, &[(0, 100)].into(), |consumer, records| {
-        assert_eq!(
-            records.next_offsets().get(&partition).copied(),
-            consumer.position(&partition)
-        );
-        positions.push((records.len(), consumer.position(&partition)));
-    })
+    let reading = read_to(
+        &mut consumer,
+        topic,
+        &[(0, 100)].into(),
+        |consumer, records| {
+            assert_eq!(
+                records.next_offsets().get(&partition).copied(),
+                consumer.position(&partition)
+            );
+            positions.push((records.len(), consumer.position(&partition)));
+        },
+    )
     .await?;
     let metrics = &reading.metrics;
     println!(
@@ -64,7 +69,10 @@ async fn max_partition_fetch_bytes_divides_fetches() -> Result<()> {
     let just_over_one_batch = log / 6 + 100;
 
     let mut consumer = consumer()
-        .set("max.partition.fetch.bytes", &just_over_one_batch.to_string())
+        .set(
+            "max.partition.fetch.bytes",
+            &just_over_one_batch.to_string(),
+        )
         .build()
         .await?;
     let mut polls = Vec::new();

@@ -56,7 +56,10 @@ async fn b023_f060_progress_does_not_depend_on_the_callers_patience() -> Result<
         fetches.push(metrics.data_bearing_responses);
     }
     // nothing that was fetched is fetched again because a poll was dropped
-    assert!(fetches[1] <= fetches[0] + fetches[0] / 10 + 1, "{fetches:?}");
+    assert!(
+        fetches[1] <= fetches[0] + fetches[0] / 10 + 1,
+        "{fetches:?}"
+    );
     Ok(())
 }
 
@@ -75,7 +78,11 @@ async fn read(consumer: &mut Consumer, records: u64, impatient: bool) -> Result<
         };
         for record in &polled {
             let length = |bytes: Option<&[u8]>| bytes.map(<[u8]>::len);
-            tally.add(record.offset(), length(record.key()), length(record.value()));
+            tally.add(
+                record.offset(),
+                length(record.key()),
+                length(record.value()),
+            );
         }
     }
     Ok((tally, ticks))

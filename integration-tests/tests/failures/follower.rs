@@ -171,7 +171,10 @@ fn each_line(
     let seen = Arc::clone(seen);
     thread::spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
-            take(&mut seen.lock().unwrap_or_else(PoisonError::into_inner), line);
+            take(
+                &mut seen.lock().unwrap_or_else(PoisonError::into_inner),
+                line,
+            );
         }
     });
 }

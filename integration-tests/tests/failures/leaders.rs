@@ -37,7 +37,11 @@ fn b030_f039_f043_leaders_freeze_die_and_move() -> Result<()> {
     for warning in follower.seen().warnings() {
         println!("  {warning}");
     }
-    ensure!(follower.seen().errors.is_empty(), "{:?}", follower.seen().errors);
+    ensure!(
+        follower.seen().errors.is_empty(),
+        "{:?}",
+        follower.seen().errors
+    );
     Ok(())
 }
 
@@ -91,8 +95,7 @@ fn a_leader_dies(
 ) -> Result<()> {
     let written = &mut *ends;
     thread::scope(|scope| {
-        let producer =
-            scope.spawn(|| produce(kafka, 150_000, Partitioning::RoundRobin, written));
+        let producer = scope.spawn(|| produce(kafka, 150_000, Partitioning::RoundRobin, written));
         let begin = follower.seen().records();
         follower.wait("some of it read", |seen| seen.records() > begin + 10_000)?;
         kafka.kill(3)?;
@@ -116,8 +119,7 @@ fn leaders_are_moved(
 ) -> Result<()> {
     let written = &mut *ends;
     thread::scope(|scope| {
-        let producer =
-            scope.spawn(|| produce(kafka, 150_000, Partitioning::RoundRobin, written));
+        let producer = scope.spawn(|| produce(kafka, 150_000, Partitioning::RoundRobin, written));
         for to in [2, 3, 1, 2] {
             for partition in 0..PARTITIONS {
                 kafka.move_leader(TOPIC, partition, to)?;
@@ -154,7 +156,9 @@ fn produce(
         values: vec![Value::Random(200)],
         partitioning,
         linger_ms: 5,
-        properties: properties.map(|(key, value)| (key.into(), value.into())).into(),
+        properties: properties
+            .map(|(key, value)| (key.into(), value.into()))
+            .into(),
         ..ProduceSpec::default()
     })?;
     for (index, partition) in produced.partitions {

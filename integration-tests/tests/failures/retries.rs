@@ -159,7 +159,12 @@ fn requests(kafka: &Cluster) -> Result<(f64, f64)> {
         kafka.metric_sum(1, &pattern, "Count")
     };
     let mut others = 0.0;
-    for request in ["Metadata", "ListOffsets", "OffsetForLeaderEpoch", "ApiVersions"] {
+    for request in [
+        "Metadata",
+        "ListOffsets",
+        "OffsetForLeaderEpoch",
+        "ApiVersions",
+    ] {
         others += count(request)?;
     }
     Ok((count("Fetch")?, others))

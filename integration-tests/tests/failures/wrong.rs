@@ -42,7 +42,9 @@ async fn b193_f077_f078_an_address_where_no_broker_listens() -> Result<()> {
     let silent = TcpListener::bind("127.0.0.1:0")?;
     let http = serve(|mut stream| {
         stream.read_exact(&mut [0; 8])?;
-        stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        stream.write_all(
+            b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        )
     })?;
     // an alert "unexpected message" (RFC 8446, 6), as OpenSSL sends it
     let alert = serve(|mut stream| {
@@ -59,13 +61,90 @@ async fn b193_f077_f078_an_address_where_no_broker_listens() -> Result<()> {
         names: names.to_owned(),
     };
     let cases = [
-        case("nobody listens", &closed, |error| matches!(error, Error::Unreachable { source: WireError::Connect { .. } }), &closed),
-        case("a name that does not resolve", &"no-such-host.invalid:9092", |error| matches!(error, Error::Unreachable { source: WireError::Connect { .. } }), "no-such-host.invalid"),
-        case("somebody who does not answer", &silent.local_addr()?, |error| matches!(error, Error::Unreachable { source: WireError::Timeout { .. } }), &silent.local_addr()?.to_string()),
-        case("an HTTP server", &http, |error| matches!(error, Error::Unreachable { source: WireError::HttpServer { .. } }), "HTTP"),
-        case("a TLS server", &alert, |error| matches!(error, Error::Unreachable { source: WireError::TlsServer { .. } }), "TLS"),
-        case("a broker's TLS port", &tls_port, |error| matches!(error, Error::Unreachable { .. }), "security.protocol"),
-        case("a controller", &tls.controller_address(), |error| matches!(error, Error::Unreachable { source: WireError::UnsupportedVersion { .. } }), "controller"),
+        case(
+            "nobody listens",
+            &closed,
+            |error| {
+                matches!(
+                    error,
+                    Error::Unreachable {
+                        source: WireError::Connect { .. }
+                    }
+                )
+            },
+            &closed,
+        ),
+        case(
+            "a name that does not resolve",
+            &"no-such-host.invalid:9092",
+            |error| {
+                matches!(
+                    error,
+                    Error::Unreachable {
+                        source: WireError::Connect { .. }
+                    }
+                )
+            },
+            "no-such-host.invalid",
+        ),
+        case(
+            "somebody who does not answer",
+            &silent.local_addr()?,
+            |error| {
+                matches!(
+                    error,
+                    Error::Unreachable {
+                        source: WireError::Timeout { .. }
+                    }
+                )
+            },
+            &silent.local_addr()?.to_string(),
+        ),
+        case(
+            "an HTTP server",
+            &http,
+            |error| {
+                matches!(
+                    error,
+                    Error::Unreachable {
+                        source: WireError::HttpServer { .. }
+                    }
+                )
+            },
+            "HTTP",
+        ),
+        case(
+            "a TLS server",
+            &alert,
+            |error| {
+                matches!(
+                    error,
+                    Error::Unreachable {
+                        source: WireError::TlsServer { .. }
+                    }
+                )
+            },
+            "TLS",
+        ),
+        case(
+            "a broker's TLS port",
+            &tls_port,
+            |error| matches!(error, Error::Unreachable { .. }),
+            "security.protocol",
+        ),
+        case(
+            "a controller",
+            &tls.controller_address(),
+            |error| {
+                matches!(
+                    error,
+                    Error::Unreachable {
+                        source: WireError::UnsupportedVersion { .. }
+                    }
+                )
+            },
+            "controller",
+        ),
     ];
     let all = all_complain(cases).await;
     std::fs::remove_dir_all(&folder)?;
@@ -91,12 +170,72 @@ async fn b104_b108_b112_b120_a_topic_or_offset_that_is_not_there() -> Result<()>
         names: topic.to_owned(),
     };
     let cases = [
-        case("a topic that is not there", "earliest", "not-there", 0, None, |error| matches!(error, Error::Partition(PartitionError::UnknownPartition { .. }))),
-        case("a topic that is not there, at an offset", "none", "nor-this", 0, Some(7), |error| matches!(error, Error::Partition(PartitionError::UnknownPartition { .. }))),
-        case("a partition that is not there", "earliest", "there", 9, None, |error| matches!(error, Error::Partition(PartitionError::UnknownPartition { .. }))),
-        case("a name that can be no topic's", "earliest", "no topic/at all", 0, None, |error| matches!(error, Error::Partition(PartitionError::InvalidTopic { .. }))),
-        case("an offset beyond the end", "none", "there", 0, Some(1_000), |error| matches!(error, Error::Partition(PartitionError::OffsetOutOfRange { offset: 1_000, .. }))),
-        case("no position", "none", "there", 1, None, |error| matches!(error, Error::Partition(PartitionError::NoOffsetForPartition { .. }))),
+        case(
+            "a topic that is not there",
+            "earliest",
+            "not-there",
+            0,
+            None,
+            |error| {
+                matches!(
+                    error,
+                    Error::Partition(PartitionError::UnknownPartition { .. })
+                )
+            },
+        ),
+        case(
+            "a topic that is not there, at an offset",
+            "none",
+            "nor-this",
+            0,
+            Some(7),
+            |error| {
+                matches!(
+                    error,
+                    Error::Partition(PartitionError::UnknownPartition { .. })
+                )
+            },
+        ),
+        case(
+            "a partition that is not there",
+            "earliest",
+            "there",
+            9,
+            None,
+            |error| {
+                matches!(
+                    error,
+                    Error::Partition(PartitionError::UnknownPartition { .. })
+                )
+            },
+        ),
+        case(
+            "a name that can be no topic's",
+            "earliest",
+            "no topic/at all",
+            0,
+            None,
+            |error| matches!(error, Error::Partition(PartitionError::InvalidTopic { .. })),
+        ),
+        case(
+            "an offset beyond the end",
+            "none",
+            "there",
+            0,
+            Some(1_000),
+            |error| {
+                matches!(
+                    error,
+                    Error::Partition(PartitionError::OffsetOutOfRange { offset: 1_000, .. })
+                )
+            },
+        ),
+        case("no position", "none", "there", 1, None, |error| {
+            matches!(
+                error,
+                Error::Partition(PartitionError::NoOffsetForPartition { .. })
+            )
+        }),
     ];
     all_complain(cases).await?;
 
@@ -104,7 +243,10 @@ async fn b104_b108_b112_b120_a_topic_or_offset_that_is_not_there() -> Result<()>
     for topic in ["not-there", "no topic/at all"] {
         let begin = Instant::now();
         let error = consumer.partitions_for(topic).await;
-        println!("partitions of {topic:?}, after {:?}: {error:?}", begin.elapsed());
+        println!(
+            "partitions of {topic:?}, after {:?}: {error:?}",
+            begin.elapsed()
+        );
         ensure!(matches!(error, Err(Error::UnknownTopic { .. })));
         ensure!(begin.elapsed() < API_TIMEOUT + GRACE);
     }
@@ -115,7 +257,10 @@ async fn consumer(servers: &str, reset: &str) -> Result<Consumer> {
     let consumer = Consumer::builder()
         .bootstrap_servers(servers)
         .set("auto.offset.reset", reset)
-        .set("default.api.timeout.ms", &API_TIMEOUT.as_millis().to_string())
+        .set(
+            "default.api.timeout.ms",
+            &API_TIMEOUT.as_millis().to_string(),
+        )
         .set("request.timeout.ms", "5000");
     Ok(consumer.build().await?)
 }
@@ -184,8 +329,22 @@ fn serve(answer: fn(TcpStream) -> std::io::Result<()>) -> Result<SocketAddr> {
 fn broker_with_tls(folder: &std::path::Path) -> Result<Cluster> {
     let store = folder.join("broker.p12");
     let made = Command::new("keytool")
-        .args(["-genkeypair", "-alias", "broker", "-keyalg", "EC", "-dname", "CN=localhost"])
-        .args(["-storetype", "PKCS12", "-storepass", "changeit", "-keystore"])
+        .args([
+            "-genkeypair",
+            "-alias",
+            "broker",
+            "-keyalg",
+            "EC",
+            "-dname",
+            "CN=localhost",
+        ])
+        .args([
+            "-storetype",
+            "PKCS12",
+            "-storepass",
+            "changeit",
+            "-keystore",
+        ])
         .arg(&store)
         .output()
         .context("keytool, which comes with the JDK")?;
@@ -193,7 +352,10 @@ fn broker_with_tls(folder: &std::path::Path) -> Result<Cluster> {
     let kafka = Cluster::builder()
         .listener("SECURE", "SSL")
         .property("listener.name.secure.ssl.keystore.type", "PKCS12")
-        .property("listener.name.secure.ssl.keystore.location", &store.display().to_string())
+        .property(
+            "listener.name.secure.ssl.keystore.location",
+            &store.display().to_string(),
+        )
         .property("listener.name.secure.ssl.keystore.password", "changeit")
         .start()?;
     Ok(kafka)
