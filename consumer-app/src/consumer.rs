@@ -81,6 +81,7 @@ impl Consumer {
     ///
     /// # Errors
     /// [`Error::NothingAssigned`]; [`Error::Unreachable`] once no broker was reachable for `default.api.timeout.ms`;
+    /// [`Error::BrokerUnusable`] for one that is there and of no use;
     /// [`Error::Partition`] and [`Error::CorruptBatch`] for what one partition meets, while the others go on. The consumer
     /// remains usable after each of them.
     pub async fn poll(&mut self, timeout: Duration) -> Result<Records> {

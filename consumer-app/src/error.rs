@@ -22,6 +22,14 @@ pub enum Error {
         /// The last failure.
         source: WireError,
     },
+    /// A broker is reached and cannot be used: it has no version of an API in common with this client, or its answers cannot be
+    /// read. The partitions that it leads give no records, the others go on. The consumer goes on trying, and tells again after
+    /// `default.api.timeout.ms`.
+    #[error("a broker cannot be used, the partitions that it leads give no records: {source}")]
+    BrokerUnusable {
+        /// The last failure.
+        source: WireError,
+    },
     /// One partition gives no records; the others go on. Comes again at growing intervals until the cause is gone or the
     /// application seeks.
     #[error(transparent)]
@@ -97,6 +105,7 @@ impl Error {
             Self::UnknownTopic { error, .. } => error.is_retriable(),
             Self::NoPosition(error) => matches!(error, NoPosition::TimedOut(_)),
             Self::Config(_)
+            | Self::BrokerUnusable { .. }
             | Self::CorruptBatch { .. }
             | Self::NegativeOffset { .. }
             | Self::BlankTopic

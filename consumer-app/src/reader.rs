@@ -136,8 +136,8 @@ impl Reader {
             if let Some(result) = gather(self, now) {
                 return result.map(Some);
             }
-            if let Some(source) = self.status.take_unreachable() {
-                return Err(Error::Unreachable { source });
+            if let Some(error) = self.status.take_failure() {
+                return Err(error);
             }
             if now >= deadline {
                 return Ok(None);

@@ -3,8 +3,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use session_actor::wire::WireError;
-
 use crate::error::Error;
 
 /// Shared by the actors and all handles. Cheap to clone.
@@ -13,19 +11,20 @@ pub(crate) struct Status(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    unreachable: Mutex<Option<WireError>>,
+    /// What the next poll is to fail with.
+    failure: Mutex<Option<Error>>,
     closed: AtomicBool,
     assigned: AtomicBool,
 }
 
 impl Status {
-    /// No broker could be reached for too long.
-    pub(crate) fn set_unreachable(&self, error: WireError) {
+    /// Brokers cannot be reached or used: `poll` tells.
+    pub(crate) fn set_failure(&self, error: Error) {
         *self.lock() = Some(error);
     }
 
     /// The failure, once.
-    pub(crate) fn take_unreachable(&self) -> Option<WireError> {
+    pub(crate) fn take_failure(&self) -> Option<Error> {
         self.lock().take()
     }
 
@@ -56,9 +55,9 @@ impl Status {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<WireError>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Error>> {
         self.0
-            .unreachable
+            .failure
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }

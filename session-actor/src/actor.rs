@@ -248,6 +248,7 @@ impl SessionActor {
         self.neighbours.reached.do_send(NodeReached {
             node: self.node,
             failure: Some(error),
+            failures: self.machine.failures(),
         });
     }
 }

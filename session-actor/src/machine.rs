@@ -188,6 +188,11 @@ impl SessionMachine {
         &self.session
     }
 
+    /// How often a request came to nothing since the last answer of use.
+    pub const fn failures(&self) -> u32 {
+        self.failures
+    }
+
     /// The planner gives an idle lane something to do.
     pub fn start<D>(
         &mut self,

@@ -72,14 +72,16 @@ pub struct RefreshMetadata {
     pub node: NodeId,
 }
 
-/// Session -> Metadata: a node was reached, or could not be; the text says why.
+/// Session -> Metadata: a node was reached, or could not be, or what it answers is of no use.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct NodeReached {
     /// The node.
     pub node: NodeId,
-    /// What kept it from being reached.
+    /// What kept it from being reached or used.
     pub failure: Option<crate::wire::WireError>,
+    /// How often that was so since its last answer of use, this time included.
+    pub failures: u32,
 }
 
 /// Fetch -> Session: end the session at the broker, then stop.

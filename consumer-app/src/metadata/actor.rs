@@ -23,6 +23,7 @@ use tracing::{debug, info, warn};
 use super::codec;
 use super::lookups::Asked;
 use super::machine::{Effect, MetadataConfig, MetadataMachine, PartitionsUnknown};
+use crate::error::Error;
 use crate::status::Status;
 
 /// What metadata asks with.
@@ -148,10 +149,8 @@ impl MetadataActor {
                     .report
                     .do_send(ReportError { partition, error });
             }
-            Effect::Unreachable(error) => {
-                self.status.set_unreachable(error);
-                self.neighbours.wake_reader.do_send(WakeReader);
-            }
+            Effect::Unreachable(source) => self.tell(Error::Unreachable { source }),
+            Effect::Unusable(source) => self.tell(Error::BrokerUnusable { source }),
             Effect::Partitions(topic, count) => {
                 for asker in self.askers.remove(&topic).into_iter().flatten() {
                     // whoever stopped waiting does not mind
@@ -218,6 +217,12 @@ impl MetadataActor {
                 });
             }),
         );
+    }
+
+    /// What concerns no partition in particular is told by `poll`.
+    fn tell(&self, error: Error) {
+        self.status.set_failure(error);
+        self.neighbours.wake_reader.do_send(WakeReader);
     }
 
     fn client(&self, peer: &Peer) -> Option<ControlClient> {
@@ -327,7 +332,12 @@ impl Handler<NodeReached> for MetadataActor {
     type Result = ();
 
     fn handle(&mut self, message: NodeReached, ctx: &mut Context<Self>) {
-        self.run(ctx, |machine, _, _| machine.node_reached(message.failure));
+        let NodeReached {
+            failure, failures, ..
+        } = message;
+        self.run(ctx, |machine, now, effects| {
+            machine.node_reached(now, failure, failures, effects);
+        });
     }
 }
 

@@ -16,6 +16,9 @@ use super::view::{View, lookup_error, merge_topic, missing_error};
 /// A partition that metadata does not show is reported to the application after this time, and again each time it passes.
 const REPORT_AFTER: Duration = Duration::from_secs(4);
 
+/// So often in a row a broker must be of no use before the application hears of it: one broken answer is no news.
+const FAILURES_BEFORE_TOLD: u32 = 3;
+
 /// What metadata needs to know of the configuration. Names are those of the Java client's keys.
 #[derive(Debug, Clone)]
 pub(crate) struct MetadataConfig {
@@ -57,6 +60,8 @@ pub(super) enum Effect {
     Report(TopicPartition, PartitionError),
     /// To the application: no broker was reachable for `default.api.timeout.ms`, or what answers is no broker.
     Unreachable(WireError),
+    /// To the application: a broker is reached and cannot be used.
+    Unusable(WireError),
     /// To whoever asked: how many partitions a topic has, or why that is not known.
     Partitions(Arc<str>, Result<usize, PartitionsUnknown>),
     /// For the log.
@@ -103,6 +108,10 @@ pub(super) struct MetadataMachine {
     /// Since when nobody could be reached, while somebody is wanted.
     silent_since: Option<Instant>,
     last_error: Option<WireError>,
+    /// Lookups in a row that failed on the way.
+    failed_lookups: u32,
+    /// Of a broker that cannot be used the application need not hear again before.
+    told_unusable: Option<Instant>,
 }
 
 impl MetadataMachine {
@@ -118,6 +127,8 @@ impl MetadataMachine {
             refreshed: None,
             silent_since: None,
             last_error: None,
+            failed_lookups: 0,
+            told_unusable: None,
         }
     }
 
@@ -271,11 +282,35 @@ impl MetadataMachine {
         self.act(now, effects);
     }
 
-    /// A node was reached, or not, by somebody else.
-    pub(super) fn node_reached(&mut self, failure: Option<WireError>) {
+    /// A node was reached, or not, by somebody else; `failures` times in a row it was of no use.
+    pub(super) fn node_reached(
+        &mut self,
+        now: Instant,
+        failure: Option<WireError>,
+        failures: u32,
+        effects: &mut Vec<Effect>,
+    ) {
         match failure {
             None => self.reachable(),
-            Some(error) => self.last_error = Some(error),
+            Some(error) => {
+                self.unusable(now, &error, failures, effects);
+                self.last_error = Some(error);
+            }
+        }
+    }
+
+    /// Tells of a broker that is there and cannot be used, while others may be: of what will not pass by itself, and seldom.
+    fn unusable(
+        &mut self,
+        now: Instant,
+        error: &WireError,
+        failures: u32,
+        effects: &mut Vec<Effect>,
+    ) {
+        let told = self.told_unusable.is_some_and(|at| now < at);
+        if !error.is_retriable() && failures >= FAILURES_BEFORE_TOLD && !told {
+            self.told_unusable = Some(now + self.config.api_timeout);
+            effects.push(Effect::Unusable(error.clone()));
         }
     }
 
@@ -385,6 +420,7 @@ impl MetadataMachine {
         match result {
             Ok(answers) => {
                 self.reachable();
+                self.failed_lookups = 0;
                 let missing = std::iter::repeat(Err(ErrorCode::UNKNOWN_SERVER_ERROR));
                 for (asked, answer) in asked.iter().zip(answers.into_iter().chain(missing)) {
                     let (id, epoch) = (asked.lookup.partition, asked.lookup.epoch);
@@ -406,6 +442,8 @@ impl MetadataMachine {
                 }
             }
             Err(error) => {
+                self.failed_lookups = self.failed_lookups.saturating_add(1);
+                self.unusable(now, &error, self.failed_lookups, effects);
                 self.last_error = Some(error);
                 self.refresh.want();
                 for asked in asked {

@@ -71,6 +71,7 @@ impl SessionActor {
         self.neighbours.reached.do_send(NodeReached {
             node: self.node,
             failure: None,
+            failures: 0,
         });
         self.link = Some(Link {
             reader: Some(opened.reader),
