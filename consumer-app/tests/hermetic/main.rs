@@ -3,12 +3,14 @@
 
 mod batches;
 mod close;
+mod connections;
 mod errors;
 mod fairness;
 mod fetch_pipeline;
 mod fetch_sessions;
 mod futures;
 mod known_end;
+mod leaders;
 mod polls;
 mod records;
 mod resets;
