@@ -373,6 +373,7 @@ impl<D> BufferMachine<D> {
         if let Some(id) = self.partitions.find(name) {
             self.report(id, error);
             self.notice_data(now, id, effects);
+            self.settle(effects);
         }
     }
 

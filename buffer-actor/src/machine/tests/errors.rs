@@ -13,6 +13,18 @@ fn errors(items: &[Item<u32>]) -> Vec<&PartitionError> {
 }
 
 #[test]
+fn an_error_that_metadata_found_is_told_at_once() {
+    let mut world = World::new(config(), 2);
+    let waits = Some(Duration::from_secs(60));
+    assert_eq!(answer(world.request(Vec::new(), Vec::new(), waits)), None);
+    let missing = PartitionError::UnknownPartition { partition: tp(1) };
+    let told = world.run(|machine, now, effects| {
+        machine.report_error(now, &tp(1), missing.clone(), effects);
+    });
+    assert_eq!(answer(told), Some(vec![Item::Error(missing)]));
+}
+
+#[test]
 fn b185_b186_b188_each_code_has_its_consequences() {
     // code, metadata refreshed, told to the application, longest pause in ms
     let table = [
