@@ -1,6 +1,7 @@
 //! The data path as a whole, hermetic: consumer, actors and broker in one process on a paused clock. What is measured is
 //! counted; no timing decides a test.
 
+mod bad_input;
 mod batches;
 mod close;
 mod connections;
@@ -11,10 +12,12 @@ mod fetch_sessions;
 mod futures;
 mod known_end;
 mod leaders;
+mod memory;
 mod polls;
 mod records;
 mod resets;
 mod runtimes;
+mod seek_pause;
 mod steady_state;
 mod support;
 mod transactions;
