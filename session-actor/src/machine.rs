@@ -137,6 +137,8 @@ enum State {
     Reading {
         work: Work,
         deadline: Instant,
+        /// As for an answer that has not begun.
+        late_at: Instant,
         kept: bool,
     },
     /// Throttled, after a failure, or after answers that could not be used.
@@ -164,6 +166,9 @@ pub struct SessionMachine {
 
 /// An answer that takes so much longer than the broker may wait is late.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// A body that takes longer is late: a slow line needs some seconds for a large one.
+const BODY_GRACE: Duration = Duration::from_secs(5);
 
 /// An answer to a touch that is longer than this is not even looked at.
 const LONGEST_TOUCH_ANSWER: u64 = 64 * 1024;
@@ -293,6 +298,7 @@ impl SessionMachine {
         self.state = State::Reading {
             work,
             deadline: now + self.config.request_timeout,
+            late_at: now + BODY_GRACE,
             kept,
         };
     }
@@ -474,8 +480,10 @@ impl SessionMachine {
         match &self.state {
             State::Waiting {
                 deadline, late_at, ..
+            }
+            | State::Reading {
+                deadline, late_at, ..
             } => Some(*late_at.min(deadline)),
-            State::Reading { deadline, .. } => Some(*deadline),
             State::Resting { until } => Some(*until),
             State::Idle => self.idle_until(),
             State::Connecting(_) | State::WaitingForMemory { .. } | State::Closed => None,
@@ -501,6 +509,10 @@ impl SessionMachine {
             }
             State::Reading { deadline, .. } if *deadline <= now => {
                 self.failed(now, "an answer that stopped half-way", effects);
+            }
+            State::Reading { late_at, .. } if *late_at <= now => {
+                *late_at = now + BODY_GRACE;
+                effects.push(Effect::RefreshMetadata);
             }
             State::Resting { until } if *until <= now => self.rest(now, effects),
             State::Idle if idle_until.is_some_and(|until| until <= now) => {
