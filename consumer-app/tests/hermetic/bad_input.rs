@@ -9,7 +9,8 @@ use test_broker::{ApiKey, Fault, TestBroker};
 use crate::support::crafted::{self, FETCH_BY_NAME};
 use crate::support::delivered::Delivered;
 use crate::support::{
-    broker, broker_of, builder, consumer, offsets_of, partitions, poll, poll_error, produce, run, tp,
+    broker, broker_of, builder, consumer, offsets_of, partitions, poll, poll_error, produce, run,
+    tp,
 };
 
 const APIS: [ApiKey; 4] = [
@@ -42,10 +43,16 @@ async fn recovers(consumer: &mut Consumer, what: &str) -> Vec<Error> {
             Ok(records) => delivered.take(&records),
             Err(error) => errors.push(error),
         }
-        assert!(begun.elapsed() < Duration::from_secs(60), "{what}: {errors:?}");
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "{what}: {errors:?}"
+        );
     }
     for error in &errors {
-        let of_brokers = matches!(error, Error::Unreachable { .. } | Error::BrokerUnusable { .. });
+        let of_brokers = matches!(
+            error,
+            Error::Unreachable { .. } | Error::BrokerUnusable { .. }
+        );
         assert!(of_brokers, "{what}: {error}");
     }
     errors
@@ -88,12 +95,17 @@ fn f017_garbage_that_does_not_end_is_an_error_and_can_end() {
             consumer.assign(partitions(2)).await.unwrap();
             let error = poll_error(&mut consumer).await;
             let expected = match api {
-                ApiKey::ApiVersions | ApiKey::Metadata => matches!(error, Error::Unreachable { .. }),
+                ApiKey::ApiVersions | ApiKey::Metadata => {
+                    matches!(error, Error::Unreachable { .. })
+                }
                 _ => matches!(error, Error::BrokerUnusable { .. }),
             };
             assert!(expected, "{api:?}: {error}");
             let text = error.to_string();
-            assert!(text.contains("broker 1") || text.contains("node-1"), "{text}");
+            assert!(
+                text.contains("broker 1") || text.contains("node-1"),
+                "{text}"
+            );
             // not at full speed
             broker.clear_requests();
             tokio::time::sleep(Duration::from_secs(30)).await;
@@ -163,7 +175,11 @@ fn f039_a_frame_that_never_comes_holds_the_other_nodes_up_for_a_while_only() {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        assert!(begun.elapsed() <= Duration::from_secs(20), "{:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() <= Duration::from_secs(20),
+            "{:?}",
+            begun.elapsed()
+        );
         produce(&broker, 0, 1);
         let mut given = Vec::new();
         while given.is_empty() {
@@ -305,8 +321,7 @@ fn everything_that_is_wrong_with_a_configuration_is_said_at_once() {
             .set("key.deserializer", "org.example.Mine")
             .set("bootstrap.servers", "no port:at all")
             .spawn_local()
-            .err()
-            .expect("refused");
+            .expect_err("refused");
         assert!(matches!(refused, Error::Config(_)));
         let text = refused.to_string();
         for said in [

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,6 +24,10 @@ use crate::support::{
     broker, broker_of, builder, consumer, offsets_of, partitions, poll, poll_error, produce, read,
     run, settle, tp,
 };
+
+/// Leaves an API out.
+#[expect(clippy::reversed_empty_ranges, reason = "an empty range is meant")]
+const NO_VERSION: RangeInclusive<i16> = 1..=0;
 
 /// A resolver that tests change, and a count of attempts by host. A host that it does not know is refused.
 struct Directory {
@@ -54,7 +59,12 @@ impl Directory {
 impl Connect for Directory {
     fn connect<'a>(&'a self, host: &'a str, _port: u16) -> ConnectFuture<'a> {
         Box::pin(async move {
-            *self.attempts.lock().unwrap().entry(host.to_owned()).or_default() += 1;
+            *self
+                .attempts
+                .lock()
+                .unwrap()
+                .entry(host.to_owned())
+                .or_default() += 1;
             let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
             let node = self.nodes.lock().unwrap().get(host).copied();
             let stream = self.broker.connect(node.ok_or_else(refused)?);
@@ -80,7 +90,7 @@ fn f037_when_every_known_address_fails_the_bootstrap_names_are_asked_again() {
         let directory = Directory::new(&broker, &[("boot", 1), ("node-1", 1)]);
         let mut consumer = builder(&broker)
             .set("bootstrap.servers", "boot:9092")
-            .connector(directory.clone())
+            .connector(Arc::<Directory>::clone(&directory))
             .spawn_local()
             .unwrap();
         consumer.assign([tp(0)]).await.unwrap();
@@ -114,7 +124,11 @@ fn f037_when_every_known_address_fails_the_bootstrap_names_are_asked_again() {
         let begun = tokio::time::Instant::now();
         assert_eq!(read(&mut consumer, 3).await, [1, 2, 3]);
         // reconnect.backoff.max.ms, and as long again for the fetch
-        assert!(begun.elapsed() <= Duration::from_millis(3000), "{:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() <= Duration::from_millis(3000),
+            "{:?}",
+            begun.elapsed()
+        );
         assert!(directory.attempts()["moved"] >= 1);
     });
 }
@@ -126,7 +140,11 @@ fn f039_a_slow_node_and_a_partition_that_is_not_read_hold_up_nobody() {
         let mut consumer = consumer(&broker);
         consumer.assign(partitions(4)).await.unwrap();
         assert!(poll(&mut consumer).await.is_empty());
-        broker.inject(Fault::delay(Duration::from_secs(20)).on(ApiKey::Fetch).node(1));
+        broker.inject(
+            Fault::delay(Duration::from_secs(20))
+                .on(ApiKey::Fetch)
+                .node(1),
+        );
         let mut delivered = Delivered::default();
         for round in 1..=60 {
             // partitions 1 and 3 are on node 2
@@ -153,7 +171,7 @@ fn f040_connections_do_not_grow_with_restarts() {
         let directory = Directory::new(&broker, &[("boot", 1), ("node-1", 1), ("node-2", 2)]);
         let mut consumer = builder(&broker)
             .set("bootstrap.servers", "boot:1234")
-            .connector(directory.clone())
+            .connector(Arc::<Directory>::clone(&directory))
             .spawn_local()
             .unwrap();
         consumer.assign(partitions(2)).await.unwrap();
@@ -185,7 +203,7 @@ fn f041_brokers_that_are_down_are_tried_at_growing_intervals() {
         let directory = Directory::new(&broker, &[("node-1", 1), ("node-2", 2)]);
         let mut consumer = builder(&broker)
             .set("default.api.timeout.ms", "20000")
-            .connector(directory.clone())
+            .connector(Arc::<Directory>::clone(&directory))
             .spawn_local()
             .unwrap();
         consumer.assign(partitions(2)).await.unwrap();
@@ -298,14 +316,20 @@ fn f044_brokers_of_every_age() {
                 while delivered.records < 4 * round {
                     delivered.take(&poll(&mut consumer).await);
                 }
-                broker.move_leader("t", 0, 1 + i32::try_from(round % 2).unwrap()).unwrap();
+                broker
+                    .move_leader("t", 0, 1 + i32::try_from(round % 2).unwrap())
+                    .unwrap();
             }
             let used = broker.requests_of(api);
             let used: Vec<_> = used.iter().map(|r| r.api_version).collect();
             // ApiVersions is tried at our newest first
             let sound = used.iter().all(|v| (least..=most).contains(v));
             assert!(sound || api == ApiKey::ApiVersions, "{api:?} {used:?}");
-            assert!(fetches(&broker).iter().all(|(_, f)| api != ApiKey::Fetch || most >= 7 || f.session_id == 0));
+            assert!(
+                fetches(&broker)
+                    .iter()
+                    .all(|(_, f)| api != ApiKey::Fetch || most >= 7 || f.session_id == 0)
+            );
         });
     }
 }
@@ -315,19 +339,27 @@ fn f044_b192_no_version_in_common_is_an_error_that_names_them() {
     run(async {
         let broker = TestBroker::builder()
             .topic("t", 1)
-            .api_versions(ApiKey::Metadata, 1..=0)
+            .api_versions(ApiKey::Metadata, NO_VERSION)
             .start_in_memory()
             .unwrap();
         let mut consumer = consumer(&broker);
         consumer.assign([tp(0)]).await.unwrap();
         let error = poll_error(&mut consumer).await;
-        assert!(matches!(&error, Error::Unreachable { source: WireError::UnsupportedVersion { .. } }), "{error}");
+        assert!(
+            matches!(
+                &error,
+                Error::Unreachable {
+                    source: WireError::UnsupportedVersion { .. }
+                }
+            ),
+            "{error}"
+        );
         assert!(error.to_string().contains("Metadata"), "{error}");
     });
     run(async {
         let broker = TestBroker::builder()
             .topic("t", 1)
-            .api_versions(ApiKey::Fetch, 1..=0)
+            .api_versions(ApiKey::Fetch, NO_VERSION)
             .start_in_memory()
             .unwrap();
         produce(&broker, 0, 1);
@@ -363,7 +395,12 @@ fn b038_connections_that_live_for_a_second_for_10_minutes() {
             let count = random.usize(1..50);
             produce(&broker, random.i32(0..4), count);
             produced += count;
-            delivered.take(&consumer.poll(Duration::from_millis(random.u64(0..200))).await.unwrap());
+            delivered.take(
+                &consumer
+                    .poll(Duration::from_millis(random.u64(0..200)))
+                    .await
+                    .unwrap(),
+            );
             tokio::time::sleep(Duration::from_millis(random.u64(0..50))).await;
         }
         while delivered.records < produced {
@@ -376,7 +413,12 @@ fn b038_connections_that_live_for_a_second_for_10_minutes() {
 /// The end of a connection in the middle of an answer, wherever that is.
 #[test]
 fn b195_answers_that_are_cut_at_every_byte() {
-    for api in [ApiKey::ApiVersions, ApiKey::Metadata, ApiKey::ListOffsets, ApiKey::Fetch] {
+    for api in [
+        ApiKey::ApiVersions,
+        ApiKey::Metadata,
+        ApiKey::ListOffsets,
+        ApiKey::Fetch,
+    ] {
         for cut in (0..200).chain([500, 1000]) {
             run(async {
                 let broker = broker(2);
@@ -391,7 +433,10 @@ fn b195_answers_that_are_cut_at_every_byte() {
                     match consumer.poll(Duration::from_secs(5)).await {
                         Ok(records) => delivered.take(&records),
                         Err(error) => {
-                            assert!(matches!(error, Error::Unreachable { .. }), "{api:?} {cut}: {error}");
+                            assert!(
+                                matches!(error, Error::Unreachable { .. }),
+                                "{api:?} {cut}: {error}"
+                            );
                             errors += 1;
                         }
                     }
@@ -405,7 +450,12 @@ fn b195_answers_that_are_cut_at_every_byte() {
 /// A broker that takes a request and says nothing, while the connection stays open.
 #[test]
 fn f038_a_request_that_is_never_answered_ends_at_its_deadline() {
-    for api in [ApiKey::ApiVersions, ApiKey::Metadata, ApiKey::ListOffsets, ApiKey::Fetch] {
+    for api in [
+        ApiKey::ApiVersions,
+        ApiKey::Metadata,
+        ApiKey::ListOffsets,
+        ApiKey::Fetch,
+    ] {
         run(async {
             let broker = broker(1);
             produce(&broker, 0, 3);
@@ -418,7 +468,11 @@ fn f038_a_request_that_is_never_answered_ends_at_its_deadline() {
             consumer.assign([tp(0)]).await.unwrap();
             let begun = tokio::time::Instant::now();
             assert_eq!(read(&mut consumer, 3).await, [0, 1, 2], "{api:?}");
-            assert!(begun.elapsed() <= Duration::from_millis(5500), "{api:?}: {:?}", begun.elapsed());
+            assert!(
+                begun.elapsed() <= Duration::from_millis(5500),
+                "{api:?}: {:?}",
+                begun.elapsed()
+            );
             assert_eq!(broker.fault_hits(silence), 1);
         });
     }
@@ -471,7 +525,10 @@ fn f039_a_paused_partition_with_a_full_buffer_leaves_its_neighbours_alone() {
         }
         settle().await;
         consumer.resume([&tp(0)]).await.unwrap();
-        assert_eq!(read(&mut consumer, 11_000).await, (0..11_000).collect::<Vec<_>>());
+        assert_eq!(
+            read(&mut consumer, 11_000).await,
+            (0..11_000).collect::<Vec<_>>()
+        );
     });
 }
 
@@ -494,7 +551,11 @@ fn b193_f017_other_servers_are_told_by_their_first_bytes() {
             assert!(matches!(error, Error::Unreachable { .. }), "{error}");
             assert!(error.to_string().contains(named), "{error}");
             // waiting would not help: it is said at once
-            assert!(begun.elapsed() < Duration::from_secs(6), "{named}: {:?}", begun.elapsed());
+            assert!(
+                begun.elapsed() < Duration::from_secs(6),
+                "{named}: {:?}",
+                begun.elapsed()
+            );
         });
     }
 }
@@ -512,7 +573,11 @@ fn b044_closes_at_every_api_cost_no_record() {
         for round in 1..=200 {
             let api = [ApiKey::ApiVersions, ApiKey::Metadata, ApiKey::Fetch][random.usize(0..3)];
             let fault = Fault::close().on(api).times(1);
-            let fault = if random.bool() { fault.after_applying() } else { fault };
+            let fault = if random.bool() {
+                fault.after_applying()
+            } else {
+                fault
+            };
             let injected = broker.inject(fault);
             produce(&broker, 0, 1);
             produce(&broker, 1, 1);

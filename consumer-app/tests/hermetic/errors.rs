@@ -8,8 +8,8 @@ use test_broker::{ApiKey, Fault, ResponseError, TestBroker};
 use crate::support::delivered::Delivered;
 use crate::support::traffic::{asked_at, asked_offsets, count, fetches, session_fetches};
 use crate::support::{
-    broker, builder, consumer, offsets, offsets_of, partitions, poll, poll_error, produce, read, run,
-    tp,
+    broker, builder, consumer, offsets, offsets_of, partitions, poll, poll_error, produce, read,
+    run, tp,
 };
 
 /// Every code that Kafka has, and some that it has not.
@@ -20,7 +20,11 @@ fn all_codes() -> impl Iterator<Item = ResponseError> {
 }
 
 /// Polls for so long; the errors are those of partition 0.
-async fn poll_for(consumer: &mut Consumer, time: Duration, delivered: &mut Delivered) -> Vec<Error> {
+async fn poll_for(
+    consumer: &mut Consumer,
+    time: Duration,
+    delivered: &mut Delivered,
+) -> Vec<Error> {
     let begun = tokio::time::Instant::now();
     let mut errors = Vec::new();
     while begun.elapsed() < time {
@@ -49,7 +53,11 @@ async fn costs_little(broker: &TestBroker, consumer: &mut Consumer, heard: bool)
     // 60 s at fetch.max.wait.ms 500
     assert!((118..=122).contains(&long_polls), "{long_polls} long polls");
     assert!(in_all - long_polls <= 2 * 60, "{in_all} requests");
-    assert!(session_fetches(broker).iter().all(|(_, f)| f.forgotten.is_empty()));
+    assert!(
+        session_fetches(broker)
+            .iter()
+            .all(|(_, f)| f.forgotten.is_empty())
+    );
     produce(broker, 1, 3);
     while delivered.next(&tp(1)) < 3 {
         if let Ok(records) = consumer.poll(Duration::from_secs(1)).await {
@@ -74,7 +82,10 @@ fn b109_out_of_range_without_a_policy_costs_little_and_lasts_until_the_applicati
             partition: tp(0),
             offset: 500,
         };
-        assert!(matches!(&error, Error::Partition(found) if *found == told), "{error}");
+        assert!(
+            matches!(&error, Error::Partition(found) if *found == told),
+            "{error}"
+        );
         assert!(!error.is_retriable());
         costs_little(&broker, &mut consumer, true).await;
         consumer.seek(&tp(0), 4).await.unwrap();
@@ -131,7 +142,9 @@ fn b120_a_deleted_topic_costs_little_and_the_application_hears_of_it() {
         assert!((8..=14).contains(&errors), "{errors}");
         let of_gone = fetches(&broker);
         let of_gone = of_gone.iter().filter(|(_, f)| {
-            f.partitions.iter().any(|named| named.partition.topic() != "t")
+            f.partitions
+                .iter()
+                .any(|named| named.partition.topic() != "t")
         });
         let of_gone = of_gone.count();
         assert!(of_gone <= 2 * 60, "{of_gone}");
@@ -199,7 +212,11 @@ fn b185_b186_b188_every_code_of_a_partition_in_a_fetch() {
                 match error {
                     PartitionError::TopicAuthorizationFailed { .. } => assert_eq!(code.code(), 29),
                     PartitionError::CorruptMessage { offset: 0, .. } => assert_eq!(code.code(), 2),
-                    PartitionError::UnexpectedError { error_code, offset: 0, .. } => {
+                    PartitionError::UnexpectedError {
+                        error_code,
+                        offset: 0,
+                        ..
+                    } => {
                         assert_eq!(code.code(), error_code);
                     }
                     other => panic!("{code:?}: {other}"),
@@ -271,8 +288,16 @@ fn b100_every_code_of_a_lookup() {
             consumer.assign(partitions(2)).await.unwrap();
             let mut delivered = Delivered::default();
             let errors = poll_for(&mut consumer, Duration::from_secs(10), &mut delivered).await;
-            assert_eq!((delivered.next(&tp(0)), delivered.next(&tp(1))), (0, 3), "{code:?}");
-            assert_eq!(!errors.is_empty(), heard.contains(&code.code()), "{code:?}: {errors:?}");
+            assert_eq!(
+                (delivered.next(&tp(0)), delivered.next(&tp(1))),
+                (0, 3),
+                "{code:?}"
+            );
+            assert_eq!(
+                !errors.is_empty(),
+                heard.contains(&code.code()),
+                "{code:?}: {errors:?}"
+            );
             let lookups = count(&broker, 1, ApiKey::ListOffsets);
             assert!((8..=20).contains(&lookups), "{code:?}: {lookups}");
             let metadata = count(&broker, 1, ApiKey::Metadata);
@@ -307,7 +332,11 @@ fn every_code_of_a_topic_in_metadata() {
             let mut delivered = Delivered::default();
             let errors = poll_for(&mut consumer, Duration::from_secs(16), &mut delivered).await;
             if delivered.next(&tp(0)) == 0 {
-                assert_eq!(!errors.is_empty(), heard.contains(&code.code()), "{code:?}: {errors:?}");
+                assert_eq!(
+                    !errors.is_empty(),
+                    heard.contains(&code.code()),
+                    "{code:?}: {errors:?}"
+                );
             }
             assert_eq!(delivered.next(&u), 1, "{code:?}");
             let metadata = count(&broker, 1, ApiKey::Metadata);
@@ -339,7 +368,11 @@ fn every_code_of_the_version_handshake() {
             let errors = poll_for(&mut consumer, Duration::from_secs(21), &mut delivered).await;
             assert_eq!(delivered.records, 0);
             assert!((1..=3).contains(&errors.len()), "{code:?}: {errors:?}");
-            assert!(errors.iter().all(|error| matches!(error, Error::Unreachable { .. })));
+            assert!(
+                errors
+                    .iter()
+                    .all(|error| matches!(error, Error::Unreachable { .. }))
+            );
             let attempts = count(&broker, 1, ApiKey::ApiVersions);
             assert!(attempts <= 120, "{code:?}: {attempts}");
             broker.remove_fault(fault);

@@ -43,7 +43,11 @@ fn b030_b185_records_flow_on_when_a_leader_moves() {
             }
             let begun = tokio::time::Instant::now();
             read_to(&mut consumer, &mut delivered, produced).await;
-            assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+            assert!(
+                begun.elapsed() < Duration::from_secs(1),
+                "{:?}",
+                begun.elapsed()
+            );
         }
         assert_eq!(consumer.metrics().await.unwrap().discarded_replies, 0);
     });
@@ -67,7 +71,10 @@ fn what_was_buffered_from_the_old_leader_is_given() {
             .filter_map(|(node, fetch)| Some((*node, asks(fetch, &tp(0))?)))
             .collect();
         assert_eq!(asked[..2], [(1, 0), (1, 10)]);
-        assert!(asked[2..].iter().all(|&(_, offset)| offset >= 10), "{asked:?}");
+        assert!(
+            asked[2..].iter().all(|&(_, offset)| offset >= 10),
+            "{asked:?}"
+        );
         // once more perhaps, before metadata tells
         assert!(asked[3..].iter().all(|&(node, _)| node == 2), "{asked:?}");
     });
@@ -155,7 +162,9 @@ fn b031_b032_stale_metadata_brings_no_old_leader_back() {
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
         assert!(count(&broker, 1, ApiKey::Metadata) + count(&broker, 2, ApiKey::Metadata) >= 3);
-        let wrong = fetches(&broker).iter().any(|(node, f)| *node == 1 && asks(f, &tp(0)).is_some());
+        let wrong = fetches(&broker)
+            .iter()
+            .any(|(node, f)| *node == 1 && asks(f, &tp(0)).is_some());
         assert!(!wrong, "the old leader was asked");
     });
 }
@@ -170,7 +179,10 @@ fn b032_partitions_that_are_added_can_be_assigned() {
         read(&mut consumer, 1).await;
         // assigned, and not there yet
         let told = consumer.poll(Duration::from_secs(8)).await;
-        assert!(matches!(&told, Err(error) if error.partition() == Some(&tp(1))), "{told:?}");
+        assert!(
+            matches!(&told, Err(error) if error.partition() == Some(&tp(1))),
+            "{told:?}"
+        );
         broker.add_partitions("t", 3).unwrap();
         produce(&broker, 1, 2);
         produce(&broker, 2, 2);
@@ -245,13 +257,20 @@ fn f043_a_leaderless_partition_stops_nobody() {
             read_to(&mut consumer, &mut delivered, 1 + round).await;
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        let asked = fetches(&broker).iter().filter(|(_, f)| asks(f, &tp(1)).is_some()).count();
+        let asked = fetches(&broker)
+            .iter()
+            .filter(|(_, f)| asks(f, &tp(1)).is_some())
+            .count();
         assert!(asked <= 40, "{asked}");
         broker.move_leader("t", 1, 1).unwrap();
         produce(&broker, 1, 1);
         let begun = tokio::time::Instant::now();
         read_to(&mut consumer, &mut delivered, 32).await;
-        assert!(begun.elapsed() <= Duration::from_millis(2500), "{:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() <= Duration::from_millis(2500),
+            "{:?}",
+            begun.elapsed()
+        );
     });
 }
 
@@ -276,7 +295,11 @@ fn f038_f043_a_node_that_vanishes_in_the_middle_of_a_fetch() {
         let begun = tokio::time::Instant::now();
         read_to(&mut consumer, &mut delivered, 9).await;
         // one request.timeout.ms for the fetch, a refresh that tries the frozen node first, a backoff
-        assert!(begun.elapsed() <= Duration::from_secs(13), "{:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() <= Duration::from_secs(13),
+            "{:?}",
+            begun.elapsed()
+        );
         broker.unfreeze_node(1).unwrap();
         produce(&broker, 0, 1);
         read_to(&mut consumer, &mut delivered, 10).await;
@@ -330,7 +353,11 @@ fn b037_nodes_are_killed_and_restarted() {
                 if replicas == 2 {
                     let begun = tokio::time::Instant::now();
                     read_to(&mut consumer, &mut delivered, produced).await;
-                    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+                    assert!(
+                        begun.elapsed() < Duration::from_secs(3),
+                        "{:?}",
+                        begun.elapsed()
+                    );
                 } else {
                     delivered.take(&consumer.poll(Duration::from_secs(1)).await.unwrap());
                 }
@@ -339,7 +366,9 @@ fn b037_nodes_are_killed_and_restarted() {
                 if replicas == 2 {
                     // the leaders spread again
                     for partition in 0..6 {
-                        broker.move_leader("t", partition, 1 + (partition + round) % 3).unwrap();
+                        broker
+                            .move_leader("t", partition, 1 + (partition + round) % 3)
+                            .unwrap();
                     }
                 }
             }

@@ -5,6 +5,7 @@ mod bad_input;
 mod batches;
 mod close;
 mod connections;
+mod corruption;
 mod errors;
 mod fairness;
 mod fetch_pipeline;

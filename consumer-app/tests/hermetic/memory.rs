@@ -18,7 +18,10 @@ const MIB: usize = 1 << 20;
 
 /// A broker whose topic `t` takes batches of any size.
 fn broker_of_large_batches(nodes: i32, partitions: i32) -> TestBroker {
-    let broker = TestBroker::builder().nodes(nodes).start_in_memory().unwrap();
+    let broker = TestBroker::builder()
+        .nodes(nodes)
+        .start_in_memory()
+        .unwrap();
     broker
         .create_topic_with("t", partitions, [("max.message.bytes", "100000000")])
         .unwrap();
@@ -38,7 +41,11 @@ async fn metrics(consumer: &Consumer) -> Metrics {
 
 /// What may be in use: the budget, and where a reply was let in over it, the largest batch and its framing.
 fn allowed(metrics: &Metrics, largest: usize) -> u64 {
-    let overdraw = if metrics.overdrawn_replies > 0 { largest + 64 * 1024 } else { 0 };
+    let overdraw = if metrics.overdrawn_replies > 0 {
+        largest + 64 * 1024
+    } else {
+        0
+    };
     (MIB + overdraw) as u64
 }
 
@@ -67,7 +74,11 @@ fn batches_as_large_as_the_budget_and_larger_reach_an_application_that_slept() {
             let after = metrics(&consumer).await;
             assert!(after.overdrawn_replies > 0);
             // one to each node, and none again; what had to be thrown away was so within its connection and session
-            assert_eq!((after.fetch_connections, after.sessions_lost), (3, 0), "{after:?}");
+            assert_eq!(
+                (after.fetch_connections, after.sessions_lost),
+                (3, 0),
+                "{after:?}"
+            );
             assert_eq!(asleep.fetch_connections, 3);
         });
     }
@@ -111,13 +122,21 @@ fn b036_a_drained_buffer_is_filled_again_at_once() {
         tokio::time::sleep(Duration::from_secs(10)).await;
         let asked = count(&broker, 1, test_broker::ApiKey::Fetch);
         tokio::time::sleep(Duration::from_secs(10)).await;
-        assert_eq!(count(&broker, 1, test_broker::ApiKey::Fetch), asked, "the buffer is full");
+        assert_eq!(
+            count(&broker, 1, test_broker::ApiKey::Fetch),
+            asked,
+            "the buffer is full"
+        );
         let mut delivered = Delivered::default();
         let begun = tokio::time::Instant::now();
         while delivered.records < 400 {
             delivered.take(&poll(&mut consumer).await);
         }
-        assert!(begun.elapsed() < Duration::from_millis(10), "{:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() < Duration::from_millis(10),
+            "{:?}",
+            begun.elapsed()
+        );
     });
 }
 
@@ -164,7 +183,9 @@ fn b035_compressed_batches_and_a_slow_application() {
             for partition in 0..4 {
                 for _ in 0..40 {
                     let records = (0..20).map(|n| vec![n; batch / 20]);
-                    broker.produce_compressed("t", partition, codec, records).unwrap();
+                    broker
+                        .produce_compressed("t", partition, codec, records)
+                        .unwrap();
                 }
             }
             let mut consumer = builder(&broker)
@@ -237,7 +258,10 @@ fn f014_an_owned_record_holds_its_own_bytes_only() {
         consumer.assign(partitions(0)).await.unwrap();
         settle().await;
         assert_eq!(metrics(&consumer).await.memory_used, 0);
-        assert!(kept.iter().all(|record| record.value().unwrap().len() == 5000));
+        assert!(
+            kept.iter()
+                .all(|record| record.value().unwrap().len() == 5000)
+        );
     });
 }
 
@@ -283,7 +307,13 @@ fn f016_an_idle_consumer_does_not_grow() {
         read(&mut consumer, 1).await;
         let before = metrics(&consumer).await.memory_used;
         for _ in 0..2000 {
-            assert!(consumer.poll(Duration::from_secs(1)).await.unwrap().is_empty());
+            assert!(
+                consumer
+                    .poll(Duration::from_secs(1))
+                    .await
+                    .unwrap()
+                    .is_empty()
+            );
         }
         assert!(metrics(&consumer).await.memory_used <= before);
     });

@@ -35,9 +35,18 @@ fn b104_each_policy_begins_where_it_says() {
         for _ in 0..2 {
             let error = poll_error(&mut consumer).await;
             let told = PartitionError::NoOffsetForPartition { partition: tp(0) };
-            assert!(matches!(&error, Error::Partition(found) if *found == told), "{error}");
+            assert!(
+                matches!(&error, Error::Partition(found) if *found == told),
+                "{error}"
+            );
         }
-        assert_eq!(asked_offsets(&broker, &tp(0)).iter().filter(|&&o| o < 4).count(), 0);
+        assert_eq!(
+            asked_offsets(&broker, &tp(0))
+                .iter()
+                .filter(|&&o| o < 4)
+                .count(),
+            0
+        );
         consumer.seek(&tp(0), 6).await.unwrap();
         assert_eq!(read(&mut consumer, 6).await, (6..12).collect::<Vec<_>>());
     });
@@ -60,11 +69,18 @@ fn b104_b109_f032_out_of_range_resets_by_the_policy() {
                 .set("auto.offset.reset", policy)
                 .spawn_local()
                 .unwrap();
-            consumer.assign_at([(tp(0), position), (tp(1), 0)]).await.unwrap();
+            consumer
+                .assign_at([(tp(0), position), (tp(1), 0)])
+                .await
+                .unwrap();
             asked_at(&broker, &tp(0), begins).await;
             produce(&broker, 0, 1);
             let records = read(&mut consumer, usize::try_from(11 - begins).unwrap()).await;
-            assert_eq!(records, (begins..11).collect::<Vec<_>>(), "{policy} at {position}");
+            assert_eq!(
+                records,
+                (begins..11).collect::<Vec<_>>(),
+                "{policy} at {position}"
+            );
             assert_eq!(asked_offsets(&broker, &tp(0))[0], position);
             // no error was told, and the other partition's session is whole
             produce(&broker, 1, 1);
@@ -132,7 +148,9 @@ fn b098_a_seek_wins_over_a_lookup_that_is_out() {
         let mut consumer = consumer(&broker);
         consumer.assign([tp(0)]).await.unwrap();
         let asked = |requests: &[test_broker::RequestRecord]| {
-            requests.iter().any(|request| request.api_key == ApiKey::ListOffsets)
+            requests
+                .iter()
+                .any(|request| request.api_key == ApiKey::ListOffsets)
         };
         broker.wait_for_requests(asked).await;
         consumer.seek(&tp(0), 237).await.unwrap();
@@ -162,9 +180,15 @@ fn f030_two_seeks_and_a_seek_to_the_end_hold() {
         assert_eq!(consumer.seek_to_beginning(&tp(1)).await.unwrap(), 0);
         assert_eq!(read(&mut consumer, 10).await, (0..10).collect::<Vec<_>>());
         let negative = consumer.seek(&tp(0), -1).await;
-        assert!(matches!(negative, Err(Error::NegativeOffset { offset: -1, .. })));
+        assert!(matches!(
+            negative,
+            Err(Error::NegativeOffset { offset: -1, .. })
+        ));
         let stranger = consumer.seek(&tp(7), 0).await;
-        assert!(matches!(stranger, Err(Error::NoPosition(_))), "{stranger:?}");
+        assert!(
+            matches!(stranger, Err(Error::NoPosition(_))),
+            "{stranger:?}"
+        );
     });
 }
 
@@ -181,6 +205,9 @@ fn b097_lookups_are_grouped_by_leader_and_wait_for_no_long_poll() {
         }
         let begun = tokio::time::Instant::now();
         consumer.seek_to_end(&tp(0)).await.unwrap();
-        assert!(begun.elapsed() < Duration::from_millis(10), "it waited behind a fetch");
+        assert!(
+            begun.elapsed() < Duration::from_millis(10),
+            "it waited behind a fetch"
+        );
     });
 }

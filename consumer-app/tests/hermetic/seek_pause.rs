@@ -9,8 +9,8 @@ use test_broker::{ApiKey, Fault};
 use crate::support::delivered::Delivered;
 use crate::support::traffic::{asked_at, asked_offsets, asks, fetches};
 use crate::support::{
-    broker, broker_of, builder, consumer, offsets, offsets_of, partitions, poll, produce, read, run,
-    settle, tp,
+    broker, broker_of, builder, consumer, offsets, offsets_of, partitions, poll, produce, read,
+    run, settle, tp,
 };
 
 #[test]
@@ -74,11 +74,18 @@ fn b183_a_seek_in_the_middle_of_a_long_poll_is_served_at_once() {
             tokio::time::sleep(Duration::from_millis(137)).await;
             let begun = tokio::time::Instant::now();
             consumer.seek(&tp(0), to).await.unwrap();
-            assert_eq!(offsets(&poll(&mut consumer).await), (to..10).collect::<Vec<_>>());
+            assert_eq!(
+                offsets(&poll(&mut consumer).await),
+                (to..10).collect::<Vec<_>>()
+            );
             assert!(begun.elapsed() <= Duration::from_millis(2));
         }
         assert_eq!(consumer.metrics().await.unwrap().fetch_connections, 2);
-        assert!(fetches(&broker).iter().all(|(_, fetch)| fetch.forgotten.is_empty()));
+        assert!(
+            fetches(&broker)
+                .iter()
+                .all(|(_, fetch)| fetch.forgotten.is_empty())
+        );
     });
 }
 
@@ -92,7 +99,10 @@ fn b178_what_is_paused_is_not_asked_for_and_resumed_it_is_given_without_a_fetch(
             .spawn_local()
             .unwrap();
         consumer.assign(partitions(2)).await.unwrap();
-        assert_eq!(offsets(&poll(&mut consumer).await), (0..10).collect::<Vec<_>>());
+        assert_eq!(
+            offsets(&poll(&mut consumer).await),
+            (0..10).collect::<Vec<_>>()
+        );
         settle().await;
         consumer.pause([&tp(0)]).await.unwrap();
         assert_eq!(consumer.paused(), [tp(0)]);
@@ -104,9 +114,15 @@ fn b178_what_is_paused_is_not_asked_for_and_resumed_it_is_given_without_a_fetch(
         let asked = asked_offsets(&broker, &tp(0));
         produce(&broker, 0, 5);
         consumer.resume([&tp(0)]).await.unwrap();
-        assert_eq!(read(&mut consumer, 995).await, (10..1005).collect::<Vec<_>>());
+        assert_eq!(
+            read(&mut consumer, 995).await,
+            (10..1005).collect::<Vec<_>>()
+        );
         let again = asked_offsets(&broker, &tp(0));
-        assert!(again[asked.len()..].iter().all(|&offset| offset >= 1000), "{again:?}");
+        assert!(
+            again[asked.len()..].iter().all(|&offset| offset >= 1000),
+            "{again:?}"
+        );
     });
 }
 
@@ -175,7 +191,12 @@ fn pausing_everything_keeps_the_session() {
         }
         let all = fetches(&broker);
         assert!(all.iter().all(|(_, fetch)| fetch.forgotten.is_empty()));
-        assert_eq!(all.iter().filter(|(_, fetch)| fetch.session_epoch == 0).count(), 1);
+        assert_eq!(
+            all.iter()
+                .filter(|(_, fetch)| fetch.session_epoch == 0)
+                .count(),
+            1
+        );
         assert!(all.iter().any(|(_, fetch)| asks(fetch, &tp(0)).is_some()));
     });
 }
@@ -219,7 +240,10 @@ fn f029_f060_f068_1000_random_steps_against_a_naive_reader() {
             let broker = broker_of(2, 6);
             let mut consumer = builder(&broker)
                 .set("max.poll.records", &random.u16(1..300).to_string())
-                .set("max.partition.fetch.bytes", &random.u32(500..50_000).to_string())
+                .set(
+                    "max.partition.fetch.bytes",
+                    &random.u32(500..50_000).to_string(),
+                )
                 .set("buffer.memory", "1048576")
                 .spawn_local()
                 .unwrap();
@@ -228,7 +252,10 @@ fn f029_f060_f068_1000_random_steps_against_a_naive_reader() {
             }
             let mut model = Model {
                 assigned: BTreeMap::new(),
-                ends: partitions(6).into_iter().map(|partition| (partition, 0)).collect(),
+                ends: partitions(6)
+                    .into_iter()
+                    .map(|partition| (partition, 0))
+                    .collect(),
             };
             let handle = consumer.handle();
             for step in 0..1000 {
@@ -294,12 +321,18 @@ fn f029_f060_f068_1000_random_steps_against_a_naive_reader() {
                 for (partition, naive) in &model.assigned {
                     let position = handle.position(partition);
                     let looked_up = position.is_none() && naive.position == 0;
-                    assert!(looked_up || position == Some(naive.position), "{what}: {partition}");
+                    assert!(
+                        looked_up || position == Some(naive.position),
+                        "{what}: {partition}"
+                    );
                 }
                 let mut paused = handle.paused();
                 paused.sort_unstable();
                 let expected = model.assigned.iter().filter(|(_, naive)| naive.paused);
-                assert!(paused.iter().eq(expected.map(|(partition, _)| partition)), "{what}");
+                assert!(
+                    paused.iter().eq(expected.map(|(partition, _)| partition)),
+                    "{what}"
+                );
             }
             handle.assign(partitions(6)).await.unwrap();
             for partition in partitions(6) {
@@ -316,7 +349,11 @@ fn f029_f060_f068_1000_random_steps_against_a_naive_reader() {
             assert!(poll(&mut consumer).await.is_empty());
             handle.assign(partitions(0)).await.unwrap();
             settle().await;
-            assert_eq!(handle.metrics().await.unwrap().memory_used, 0, "seed {seed}");
+            assert_eq!(
+                handle.metrics().await.unwrap().memory_used,
+                0,
+                "seed {seed}"
+            );
         });
     }
 }

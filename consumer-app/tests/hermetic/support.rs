@@ -3,6 +3,7 @@
 pub(crate) mod crafted;
 pub(crate) mod delivered;
 pub(crate) mod pipes;
+pub(crate) mod serving;
 pub(crate) mod traffic;
 pub(crate) mod vectors;
 
