@@ -4,9 +4,7 @@ use std::fs;
 
 use anyhow::Result;
 use consumer_app::{Metrics, TopicPartition};
-use integration_tests::kafka::{
-    Codec, Isolation, Key, Offset, Outcome, ProduceSpec, Transactions, Value,
-};
+use integration_tests::kafka::{Codec, Isolation, Key, Outcome, ProduceSpec, Transactions, Value};
 use integration_tests::read_to;
 
 use super::shared::{KAFKA, consumer};
@@ -91,10 +89,7 @@ fn log_bytes(topic: &str) -> Result<u64> {
 #[tokio::test]
 async fn b013_b014_f007_the_position_reaches_an_end_without_records() -> Result<()> {
     for outcome in [Outcome::Commit, Outcome::Abort] {
-        for (isolation, end) in [
-            (Isolation::ReadUncommitted, Offset::Latest),
-            (Isolation::ReadCommitted, Offset::LatestStable),
-        ] {
+        for isolation in [Isolation::ReadUncommitted, Isolation::ReadCommitted] {
             let topic = format!("tail-{outcome:?}-{isolation:?}").to_lowercase();
             KAFKA.create_topic(&topic, 1, 1, &[])?;
             let produced = KAFKA.produce(ProduceSpec {
@@ -115,7 +110,8 @@ async fn b013_b014_f007_the_position_reaches_an_end_without_records() -> Result<
                 Isolation::ReadUncommitted => ("read_uncommitted", produced.all),
                 Isolation::ReadCommitted => ("read_committed", produced.committed),
             };
-            let ends = [(0, KAFKA.list_offsets(&topic, end)?[&0].unwrap_or(-1))].into();
+            // the records and two markers, the last of which may be on its way still
+            let ends = [(0, 20_002)].into();
             let mut consumer = consumer().set("isolation.level", level).build().await?;
             let reading = read_to(&mut consumer, &topic, &ends, |_, _| ()).await?;
             let position = consumer.position(&TopicPartition::new(topic.as_str(), 0));
@@ -126,8 +122,7 @@ async fn b013_b014_f007_the_position_reaches_an_end_without_records() -> Result<
                 reading.metrics.fetch_requests
             );
             assert_eq!(reading.total, expected, "{topic}");
-            assert_eq!(position, ends.get(&0).copied(), "{topic}");
-            assert_eq!(position, Some(20_002), "{topic}: records and two markers");
+            assert_eq!(position, Some(20_002), "{topic}");
         }
     }
     Ok(())

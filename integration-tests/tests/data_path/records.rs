@@ -1,8 +1,9 @@
 //! Records that are not like most: every field as the Java consumer gives it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use consumer_app::{Record, TimestampType as Ours};
 use integration_tests::kafka::{
     Codec, ConsumeSpec, ExplicitRecord, Isolation, JavaRecord, Offset, Outcome, ProduceSpec,
@@ -68,38 +69,53 @@ fn odd_records() -> Vec<ExplicitRecord> {
     records
 }
 
+/// Records of the transaction that is left open.
+const LEFT_OPEN: u64 = 40;
+
 #[tokio::test]
 async fn b088_b089_b096_transactions_under_both_isolation_levels() -> Result<()> {
     KAFKA.create_topic("transacted", 3, 1, &[])?;
-    let spec = |id: &str, leave_open| ProduceSpec {
+    let spec = |id: &str, records, leave_open| ProduceSpec {
         topic: "transacted".into(),
-        records: 3_000,
+        records,
         values: vec![Value::RandomBetween(0, 300)],
         codec: Codec::Lz4,
         linger_ms: 1,
         transactions: Some(Transactions {
             id: id.into(),
-            records_each: 40,
+            records_each: LEFT_OPEN,
             outcomes: vec![Outcome::Commit, Outcome::Abort, Outcome::Abort],
             leave_open,
         }),
         ..ProduceSpec::default()
     };
     // one after the other, and the last one holds the last stable offset back
-    let closed = KAFKA.produce(spec("closed", false))?;
-    let open = KAFKA.produce(spec("open", true))?;
+    let closed = KAFKA.produce(spec("closed", 3_000, false))?;
+    let open = KAFKA.produce(spec("open", 2_960 + LEFT_OPEN, true))?;
     let expected = closed.all.records + open.all.records;
     assert_equal_to_java("transacted", Isolation::ReadUncommitted, expected as usize).await?;
     let stable = closed.committed.records + open.committed.records;
+    await_committed("transacted", stable)?;
     assert_equal_to_java("transacted", Isolation::ReadCommitted, stable as usize).await?;
     KAFKA.end_transaction("open", Outcome::Commit)?;
-    let committed = KAFKA.java_consume(ConsumeSpec {
-        isolation: Isolation::ReadCommitted,
-        ..ConsumeSpec::new("transacted")
-    })?;
-    assert!(committed.total.records > stable);
-    let records = committed.total.records as usize;
-    assert_equal_to_java("transacted", Isolation::ReadCommitted, records).await
+    let stable = stable + LEFT_OPEN;
+    await_committed("transacted", stable)?;
+    assert_equal_to_java("transacted", Isolation::ReadCommitted, stable as usize).await
+}
+
+/// Waits until so many records can be read: the marker of a transaction is written after its end was acknowledged.
+fn await_committed(topic: &str, records: u64) -> Result<()> {
+    for _ in 0..100 {
+        let consumed = KAFKA.java_consume(ConsumeSpec {
+            isolation: Isolation::ReadCommitted,
+            ..ConsumeSpec::new(topic)
+        })?;
+        if consumed.total.records == records {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    bail!("{records} committed records of {topic} do not come")
 }
 
 #[tokio::test]
