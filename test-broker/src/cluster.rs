@@ -73,6 +73,10 @@ impl Cluster {
         id
     }
 
+    pub(crate) fn new_topic_id(&mut self) -> Uuid {
+        topics::new_id(&mut self.rng)
+    }
+
     pub(crate) fn create_topic(&mut self, topic: NewTopic) -> Result<&Topic, TopicError> {
         let live: Vec<i32> = self.live_nodes().map(|node| node.id).collect();
         self.topics.create(topic, &live, &mut self.rng)

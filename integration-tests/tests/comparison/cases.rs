@@ -16,6 +16,7 @@ mod session_errors;
 mod session_measured;
 mod session_moves;
 mod sessions;
+mod topic_creation;
 mod topics;
 mod transaction_log;
 mod transactions;
@@ -27,7 +28,7 @@ use std::sync::{Arc, Mutex};
 use kafka_protocol::protocol::{Message, Request};
 use libtest_mimic::Trial;
 
-use crate::clusters::Clusters::{Shared, Small};
+use crate::clusters::Clusters::{Small, Two};
 use crate::engine::Totals;
 use crate::subject;
 
@@ -35,24 +36,25 @@ pub(crate) fn all(totals: &Arc<Mutex<Totals>>) -> Vec<Trial> {
     vec![
         // the longest ones first
         subject(totals, "session_cache", Small, session_cache::run),
-        subject(totals, "sessions", Shared, sessions::run),
-        subject(totals, "session_moves", Shared, session_moves::run),
-        subject(totals, "session_measured", Shared, session_measured::run),
-        subject(totals, "session_errors", Shared, session_errors::run),
-        subject(totals, "waiting", Shared, waiting::run),
-        subject(totals, "deletion", Shared, deletion::run),
-        subject(totals, "nodes", Shared, nodes::run),
-        subject(totals, "leader_epochs", Shared, leader_epochs::run),
-        subject(totals, "transactions", Shared, transactions::run),
-        subject(totals, "fetch_versions", Shared, fetch_versions::run),
-        subject(totals, "fetch_limits", Shared, fetch_limits::run),
-        subject(totals, "fetch_errors", Shared, fetch_errors::run),
-        subject(totals, "produce", Shared, produce::run),
-        subject(totals, "list_offsets", Shared, list_offsets::run),
-        subject(totals, "metadata", Shared, metadata::run),
-        subject(totals, "topics", Shared, topics::run),
-        subject(totals, "producer_ids", Shared, producer_ids::run),
-        subject(totals, "api_versions", Shared, api_versions::run),
+        subject(totals, "sessions", Two, sessions::run),
+        subject(totals, "session_moves", Two, session_moves::run),
+        subject(totals, "session_measured", Two, session_measured::run),
+        subject(totals, "session_errors", Two, session_errors::run),
+        subject(totals, "waiting", Two, waiting::run),
+        subject(totals, "deletion", Two, deletion::run),
+        subject(totals, "nodes", Two, nodes::run),
+        subject(totals, "leader_epochs", Two, leader_epochs::run),
+        subject(totals, "transactions", Two, transactions::run),
+        subject(totals, "fetch_versions", Two, fetch_versions::run),
+        subject(totals, "fetch_limits", Two, fetch_limits::run),
+        subject(totals, "fetch_errors", Two, fetch_errors::run),
+        subject(totals, "produce", Two, produce::run),
+        subject(totals, "list_offsets", Two, list_offsets::run),
+        subject(totals, "metadata", Two, metadata::run),
+        subject(totals, "topic_creation", Small, topic_creation::run),
+        subject(totals, "topics", Two, topics::run),
+        subject(totals, "producer_ids", Two, producer_ids::run),
+        subject(totals, "api_versions", Two, api_versions::run),
     ]
 }
 

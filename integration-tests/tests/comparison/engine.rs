@@ -13,7 +13,7 @@ mod side;
 
 pub(crate) use compared::Compared;
 pub(crate) use connection::Reply;
-pub(crate) use known::Known;
+pub(crate) use known::{ABSENT, Known};
 pub(crate) use names::Names;
 pub(crate) use pair::Pair;
 pub(crate) use report::{Report, Totals};

@@ -53,7 +53,7 @@ where
         let show = std::env::var_os("COMPARISON_SHOW").is_some();
         let report = Report::new(name, &KNOWN_DIFFERENCES, show);
         let (kafka, broker) = runtime.block_on(clusters.start())?;
-        let mut pair = Pair::new(&kafka, broker, report)?;
+        let mut pair = Pair::new(kafka, broker, report)?;
         let outcome = runtime.block_on(cases(&mut pair));
         let mut totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
         totals.merge(pair.report().totals());

@@ -9,7 +9,7 @@ mod transactions;
 use kafka_protocol::messages::TopicName;
 use kafka_protocol::protocol::StrBytes;
 
-pub(crate) use fetch::Fetch;
+pub(crate) use fetch::{AT_ONCE_MS, Fetch};
 pub(crate) use offsets::{ListOffsets, earliest, offset_for_leader_epoch};
 pub(crate) use produce::Produce;
 pub(crate) use topics::{creatable_topic, create_topic, metadata, metadata_of};

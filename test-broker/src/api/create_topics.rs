@@ -60,7 +60,9 @@ fn create(
     let created = if request.validate_only {
         let live: Vec<i32> = cluster.live_nodes().map(|node| node.id).collect();
         let replicas = cluster.topics.plan(&new, &live)?;
+        // an id is given out, although no topic will have it
         success(topic, replicas.len(), replicas.first(), &new.config)
+            .with_topic_id(cluster.new_topic_id())
     } else {
         let created: &Topic = cluster.create_topic(new)?;
         let replicas = created.partitions.first().map(|p| &p.replicas);
@@ -73,9 +75,11 @@ fn create(
 fn new_topic(cluster: &Cluster, topic: &CreatableTopic) -> Result<NewTopic, TopicError> {
     let mut config = TopicConfig::default();
     for entry in &topic.configs {
-        if let Some(value) = &entry.value {
-            config.set(&entry.name, value)?;
-        }
+        let Some(value) = &entry.value else {
+            let message = format!("The configuration {} has no value.", entry.name.as_str());
+            return Err(TopicError::new(ResponseError::InvalidConfig, message));
+        };
+        config.set(&entry.name, value)?;
     }
     let assigned = !topic.assignments.is_empty();
     if assigned && (topic.num_partitions != -1 || topic.replication_factor != -1) {

@@ -1,7 +1,10 @@
+use std::collections::HashMap;
+
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::delete_topics_request::DeleteTopicState;
 use kafka_protocol::messages::delete_topics_response::DeletableTopicResult;
 use kafka_protocol::messages::{DeleteTopicsRequest, DeleteTopicsResponse, TopicName};
+use uuid::Uuid;
 
 use super::{RequestContext, text};
 use crate::cluster::Cluster;
@@ -17,12 +20,36 @@ pub(super) fn handle(
         .iter()
         .map(|name| DeleteTopicState::default().with_name(Some(name.clone())));
     let topics = by_name.chain(request.topics.iter().cloned());
-    let results = topics
-        .map(|topic| delete(cluster, context, &topic))
-        .collect();
+    let topics: Vec<DeleteTopicState> = topics.collect();
+    let mut times_named: HashMap<(&Option<TopicName>, Uuid), usize> = HashMap::new();
+    for topic in &topics {
+        *times_named
+            .entry((&topic.name, topic.topic_id))
+            .or_default() += 1;
+    }
+    let mut results = Vec::with_capacity(topics.len());
+    for topic in &topics {
+        match times_named.remove(&(&topic.name, topic.topic_id)) {
+            // answered where it was named first
+            None => {}
+            Some(1) => results.push(delete(cluster, context, topic)),
+            Some(_) => {
+                let message = "The request names the topic twice.";
+                results.push(failed(topic, ResponseError::InvalidRequest, message));
+            }
+        }
+    }
     DeleteTopicsResponse::default()
         .with_throttle_time_ms(context.throttle_ms)
         .with_responses(results)
+}
+
+fn failed(topic: &DeleteTopicState, error: ResponseError, message: &str) -> DeletableTopicResult {
+    DeletableTopicResult::default()
+        .with_name(topic.name.clone())
+        .with_topic_id(topic.topic_id)
+        .with_error_code(error.code())
+        .with_error_message(Some(text(message)))
 }
 
 fn delete(
@@ -30,21 +57,12 @@ fn delete(
     context: &RequestContext,
     topic: &DeleteTopicState,
 ) -> DeletableTopicResult {
-    let result = DeletableTopicResult::default()
-        .with_name(topic.name.clone())
-        .with_topic_id(topic.topic_id);
-    let fail = |error: ResponseError, message: &str| {
-        result
-            .clone()
-            .with_error_code(error.code())
-            .with_error_message(Some(text(message)))
-    };
     let name = match (&topic.name, topic.topic_id) {
         (Some(name), id) if id.is_nil() => Some(name.to_string()),
         (None, id) if !id.is_nil() => cluster.topics.name_of(id).map(|name| name.to_string()),
         _ => {
             let message = "A topic must be named or given by its id, one of both.";
-            return fail(ResponseError::InvalidRequest, message);
+            return failed(topic, ResponseError::InvalidRequest, message);
         }
     };
     let unknown = match topic.name {
@@ -52,19 +70,19 @@ fn delete(
         None => ResponseError::UnknownTopicId,
     };
     let Some(name) = name else {
-        return fail(unknown, "There is no topic of this id.");
+        return failed(topic, unknown, "There is no topic of this id.");
     };
     let forced = context.forced_at_topic(&name);
     if let Some(forced) = forced.filter(|forced| !forced.after_applying) {
-        return fail(forced.error, "Injected.");
+        return failed(topic, forced.error, "Injected.");
     }
     let Some(deleted) = cluster.delete_topic(&name) else {
-        return fail(unknown, "There is no topic of this name.");
+        return failed(topic, unknown, "There is no topic of this name.");
     };
     if let Some(forced) = forced {
-        return fail(forced.error, "Injected.");
+        return failed(topic, forced.error, "Injected.");
     }
-    result
+    DeletableTopicResult::default()
         .with_name(Some(TopicName(text(&name))))
         .with_topic_id(deleted.id)
 }

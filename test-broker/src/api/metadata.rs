@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::metadata_response::{
@@ -37,10 +39,16 @@ pub(super) fn handle(
         None => all(cluster, context),
         // version 0 has no null
         Some(named) if named.is_empty() && context.version == 0 => all(cluster, context),
-        Some(named) => named
-            .iter()
-            .map(|topic| one(cluster, context, request, topic))
-            .collect(),
+        Some(named) => {
+            // names are not looked at beside ids, and a topic that is named twice is told once
+            let by_id = named.iter().any(|topic| !topic.topic_id.is_nil());
+            let asked = named.iter().filter(|t| !by_id || !t.topic_id.is_nil());
+            let mut seen = HashSet::new();
+            asked
+                .filter(|topic| seen.insert((&topic.name, topic.topic_id)))
+                .map(|topic| one(cluster, context, request, topic))
+                .collect()
+        }
     };
     let topics = topics.into_iter().map(|topic| {
         let known = topic.error_code != ResponseError::UnknownTopicId.code();
@@ -79,9 +87,11 @@ fn refuse_ids(context: &RequestContext, request: &MetadataRequest) -> Option<Met
     if context.version >= 12 || !topics.iter().any(by_id) {
         return None;
     }
-    let refused = topics
-        .iter()
-        .map(|topic| failed(topic, ResponseError::InvalidRequest));
+    let refused = topics.iter().map(|topic| {
+        // the name cannot be null in the answers of these versions
+        let name = topic.name.clone().unwrap_or_default();
+        failed(topic, ResponseError::InvalidRequest).with_name(Some(name))
+    });
     let response = MetadataResponse::default()
         .with_throttle_time_ms(context.throttle_ms)
         .with_controller_id(BrokerId(-1))

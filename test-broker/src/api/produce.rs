@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use bytes::Bytes;
 use kafka_protocol::ResponseError;
@@ -14,6 +14,8 @@ use crate::log::{AppendError, ProduceLimits, is_transactional, is_zstd};
 
 /// Leaders other than this node are told from here on (KIP-951).
 const LEADER_HINTS: i16 = 10;
+/// Answers have error messages from here on (KIP-467).
+const ERROR_MESSAGES: i16 = 8;
 /// Before that, clients are taken not to know zstd (KIP-110).
 const ZSTD: i16 = 7;
 
@@ -26,8 +28,9 @@ pub(super) fn handle(
     // records of a transaction without a transactional id
     let unauthorized = request.transactional_id.is_none() && has_transactional_records(request);
     let mut leaders = BTreeSet::new();
-    let mut responses = Vec::with_capacity(request.topic_data.len());
-    for topic in &request.topic_data {
+    let topics = merged(&request.topic_data);
+    let mut responses = Vec::with_capacity(topics.len());
+    for topic in &topics {
         let partitions = match topic_name(cluster, topic) {
             _ if !(-1..=1).contains(&request.acks) => {
                 fail_all(topic, ResponseError::InvalidRequiredAcks)
@@ -47,6 +50,34 @@ pub(super) fn handle(
         .with_throttle_time_ms(context.throttle_ms)
         .with_responses(responses)
         .with_node_endpoints(endpoints(cluster, &leaders))
+}
+
+/// Every topic once, with every partition once: of a partition that is named twice the last data counts, as in the map
+/// that a real broker makes of the request.
+fn merged(topics: &[TopicProduceData]) -> Vec<TopicProduceData> {
+    let mut merged: Vec<TopicProduceData> = Vec::with_capacity(topics.len());
+    let mut topic_places = HashMap::new();
+    let mut partition_places = HashMap::new();
+    for topic in topics {
+        let key = (&topic.name, topic.topic_id);
+        let place = *topic_places.entry(key).or_insert(merged.len());
+        if place == merged.len() {
+            let empty = TopicProduceData::default().with_name(topic.name.clone());
+            merged.push(empty.with_topic_id(topic.topic_id));
+        }
+        let Some(entry) = merged.get_mut(place) else {
+            continue;
+        };
+        for data in &topic.partition_data {
+            let next = entry.partition_data.len();
+            let place = *partition_places.entry((key, data.index)).or_insert(next);
+            match entry.partition_data.get_mut(place) {
+                Some(earlier) => earlier.clone_from(data),
+                None => entry.partition_data.push(data.clone()),
+            }
+        }
+    }
+    merged
 }
 
 pub(super) fn has_error(response: &ProduceResponse) -> bool {
@@ -148,6 +179,10 @@ fn append(
     let refuse = |error: AppendError| {
         tracing::debug!(topic = name, partition = index, %error, "a batch is refused");
         let refused = failed(index, error.response_error());
+        let message = error
+            .message()
+            .filter(|_| context.version >= ERROR_MESSAGES);
+        let refused = refused.with_error_message(message.map(|message| text(&message)));
         match error.tells_log_start() {
             true => refused.with_log_start_offset(log_start_offset),
             false => refused,

@@ -122,7 +122,7 @@ impl Topics {
     ) -> Result<&Topic, TopicError> {
         let replicas = self.plan(&topic, live)?;
         let name: Arc<str> = Arc::from(topic.name);
-        let id = uuid::Builder::from_random_bytes(rng.u128(..).to_be_bytes()).into_uuid();
+        let id = new_id(rng);
         self.names.insert(id, Arc::clone(&name));
         let partitions = replicas.into_iter().map(Partition::new).collect();
         let created = Topic {
@@ -163,6 +163,11 @@ impl Topics {
         topic.partitions.extend(new.map(Partition::new));
         Ok(())
     }
+}
+
+/// An id that no topic has.
+pub(super) fn new_id(rng: &mut Rng) -> Uuid {
+    uuid::Builder::from_random_bytes(rng.u128(..).to_be_bytes()).into_uuid()
 }
 
 /// The rules of `Topic.validate`.

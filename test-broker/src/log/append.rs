@@ -61,9 +61,9 @@ impl AppendError {
     pub(crate) fn response_error(&self) -> ResponseError {
         match self {
             Self::Batch(error) => match error.kind() {
-                BatchErrorKind::WrongCrc { .. } | BatchErrorKind::LengthTooSmall { .. } => {
-                    ResponseError::CorruptMessage
-                }
+                BatchErrorKind::WrongCrc { .. }
+                | BatchErrorKind::LengthTooSmall { .. }
+                | BatchErrorKind::UnknownMagic { .. } => ResponseError::CorruptMessage,
                 _ => ResponseError::InvalidRecord,
             },
             Self::TooLarge { .. } => ResponseError::MessageTooLarge,
@@ -77,6 +77,17 @@ impl AppendError {
             | Self::Control
             | Self::NoSequence
             | Self::BehindTheEnd { .. } => ResponseError::InvalidRecord,
+        }
+    }
+
+    /// What a producer is told besides: a real broker finds words for a magic that it does not know, and for nothing else
+    /// that is refused here.
+    pub(crate) fn message(&self) -> Option<String> {
+        match self {
+            Self::Batch(error) if matches!(error.kind(), BatchErrorKind::UnknownMagic { .. }) => {
+                Some(error.to_string())
+            }
+            _ => None,
         }
     }
 

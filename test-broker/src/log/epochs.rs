@@ -60,14 +60,15 @@ impl LeaderEpochs {
         }
     }
 
-    /// `None` where the answer is (-1, -1): for an epoch above the newest, or none.
+    /// `None` where the answer is (-1, -1): for an epoch above the newest, or none (-1). A smaller number is an epoch like
+    /// any other to Kafka.
     pub(super) fn end_offset_for(&self, epoch: i32, log_end: i64) -> Option<EpochEndOffset> {
         let end = |epoch, end_offset| Some(EpochEndOffset { epoch, end_offset });
         if self.latest() == Some(epoch) {
             return end(epoch, log_end);
         }
         let higher = self.starts.partition_point(|(known, _)| *known <= epoch);
-        let (_, next_start) = self.starts.get(higher).filter(|_| epoch >= 0)?;
+        let (_, next_start) = self.starts.get(higher).filter(|_| epoch != -1)?;
         let floor = higher.checked_sub(1).and_then(|at| self.starts.get(at));
         end(floor.map_or(epoch, |(known, _)| *known), *next_start)
     }
@@ -105,6 +106,7 @@ mod tests {
             (0, (0, 10)),
             (8, (-1, -1)),
             (-1, (-1, -1)),
+            (-2, (-2, 10)),
         ] {
             assert_eq!(answers(&known, asked), answer, "epoch {asked}");
         }

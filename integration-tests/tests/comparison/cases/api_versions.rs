@@ -79,7 +79,7 @@ async fn unknown_version<R: Compared + Message + Default>(
     R::default().encode(&mut body, known)?;
     let real = ask_as::<R>(&pair.real, version, &body).await?;
     let ours = ask_as::<R>(&pair.ours, version, &body).await?;
-    pair.judge::<R>(&format!("unknown version v{version}"), None, real, ours)?;
+    pair.judge::<R>("unknown version", version, None, real, ours)?;
     Ok(())
 }
 

@@ -114,7 +114,7 @@ async fn by_id(pair: &mut Pair, case: &str, topic: &str) -> Result<()> {
 async fn again(pair: &mut Pair) -> Result<()> {
     for version in SESSIONS {
         for epoch in 3..=4 {
-            let next = Fetch::next(&session(version), epoch).wait(WAIT_MS);
+            let next = Fetch::next(&session(version), epoch);
             pair.fetch(
                 format!("another in a session, time {epoch}"),
                 version,
@@ -128,7 +128,7 @@ async fn again(pair: &mut Pair) -> Result<()> {
     for version in SESSIONS {
         let session = session(version);
         let rows = [
-            ("another has data", Fetch::next(&session, 5).wait(WAIT_MS)),
+            ("another has data", Fetch::next(&session, 5)),
             (
                 "another from its beginning",
                 Fetch::of([(GOES, 0, 0)]).in_session(&session, 6),

@@ -1,9 +1,12 @@
 //! ListOffsets: places in a log, and times.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use kafka_protocol::messages::ListOffsetsRequest;
 use record_batch::Compression;
 use test_broker::{BatchBuilder, ProducerRecord};
+use tokio::time::sleep;
 
 use super::versions;
 use crate::clusters::KAFKA;
@@ -43,6 +46,8 @@ pub(crate) async fn run(pair: &mut Pair) -> Result<()> {
     }
     pair.append(APPEND_TIME, 0, &batch(&[1, 2, 3], plain))
         .await?;
+    // at another time by the broker's clock
+    sleep(Duration::from_millis(20)).await;
     pair.append(APPEND_TIME, 0, &batch(&[3, 2, 1], zstd))
         .await?;
     KAFKA.delete_records(T, 3, START)?;

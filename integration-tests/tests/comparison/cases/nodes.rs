@@ -47,8 +47,8 @@ async fn produce(pair: &mut Pair) -> Result<()> {
             }
         }
         let all = Produce::to(ALONE, 0, &empty)
-            .and(ALONE, 1, Some(&empty))
-            .and(BOTH, 0, Some(&empty));
+            .and(ALONE, 1, &empty)
+            .and(BOTH, 0, &empty);
         for node in [1, 2] {
             pair.produce_at(node, format!("all to node {node}"), version, &all)
                 .await?;

@@ -2,11 +2,14 @@
 
 use anyhow::Result;
 use bytes::Bytes;
+use integration_tests::kafka::{Outcome, ProduceSpec, Transactions};
 use kafka_protocol::messages::{ApiVersionsRequest, ProduceRequest};
 use record_batch::{Compression, produced};
 use test_broker::BatchBuilder;
+use tokio::task::spawn_blocking;
 
 use super::versions;
+use crate::clusters::KAFKA;
 use crate::engine::{Pair, Side};
 use crate::requests::{ListOffsets, Produce};
 
@@ -14,7 +17,7 @@ const GOOD: &str = "produce-good";
 const REFUSED: &str = "produce-refused";
 const SEQUENCES: &str = "produce-sequences";
 const APPEND_TIME: &str = "produce-append-time";
-const ZSTD: &str = "produce-zstd";
+const NUMBERS_AND_TIMES: &str = "produce-numbers-and-times";
 const SMALL: &str = "produce-small";
 const UNKNOWN: &str = "produce-unknown";
 
@@ -31,13 +34,13 @@ const CODECS: [Compression; 5] = [
 ];
 
 pub(crate) async fn run(pair: &mut Pair) -> Result<()> {
+    await_coordinator().await?;
     pair.create(GOOD, &[&[1], &[1]]).await?;
     pair.create(REFUSED, &[&[1]]).await?;
     pair.create(SEQUENCES, &[&[1], &[1]]).await?;
     let append_time = [("message.timestamp.type", "LogAppendTime")];
     pair.create_with(APPEND_TIME, &[&[1]], &append_time).await?;
-    pair.create_with(ZSTD, &[&[1]], &[("compression.type", "zstd")])
-        .await?;
+    pair.create(NUMBERS_AND_TIMES, &[&[1], &[1], &[1]]).await?;
     pair.create_with(SMALL, &[&[1]], &[("max.message.bytes", "100")])
         .await?;
     for version in versions::<ProduceRequest>() {
@@ -60,9 +63,9 @@ async fn taken(pair: &mut Pair, version: i16) -> Result<()> {
         pair.produce(format!("{codec:?}"), version, &produce)
             .await?;
     }
-    let two = Produce::to(GOOD, 0, &plain).and(GOOD, 1, Some(&plain));
+    let two = Produce::to(GOOD, 0, &plain).and(GOOD, 1, &plain);
     pair.produce("two partitions", version, &two).await?;
-    let one_is_unknown = Produce::to(GOOD, 9, &plain).and(GOOD, 0, Some(&plain));
+    let one_is_unknown = Produce::to(GOOD, 9, &plain).and(GOOD, 0, &plain);
     pair.produce("one partition of two is unknown", version, &one_is_unknown)
         .await?;
     let at_append_time = Produce::to(APPEND_TIME, 0, &plain);
@@ -151,26 +154,36 @@ async fn refused(pair: &mut Pair, version: i16) -> Result<()> {
     let small = pair.batch(&[&"x".repeat(100)]).build();
     let small = Produce::to(SMALL, 0, &small);
     pair.produce("larger than the topic allows", version, &small)
-        .await?;
-    let good = pair.batch(&["a"]).build();
-    let null = Produce::to(GOOD, 0, &good).and(GOOD, 1, None);
-    pair.produce("null records", version, &null).await
+        .await
 }
 
 /// Topics and partitions that there are not.
 async fn nowhere(pair: &mut Pair, version: i16) -> Result<()> {
     let good = pair.batch(&["a"]).build();
+    let two = pair.batch(&["a", "b"]).build();
     let rows = [
         ("unknown partition", Produce::to(GOOD, 9, &good)),
         ("negative partition", Produce::to(GOOD, -1, &good)),
         ("unknown topic", Produce::to(UNKNOWN, 0, &good)),
         (
             "unknown topic and a known one",
-            Produce::to(UNKNOWN, 0, &good).and(GOOD, 0, Some(&good)),
+            Produce::to(UNKNOWN, 0, &good).and(GOOD, 0, &good),
         ),
         (
             "the same partition twice",
-            Produce::to(GOOD, 0, &good).and(GOOD, 0, Some(&good)),
+            Produce::to(GOOD, 0, &good).and(GOOD, 0, &two),
+        ),
+        (
+            "topics alternating",
+            Produce::to(GOOD, 0, &good)
+                .and(REFUSED, 9, &good)
+                .and(GOOD, 1, &two),
+        ),
+        (
+            "topics alternating, the same partition twice",
+            Produce::to(GOOD, 0, &good)
+                .and(REFUSED, 9, &good)
+                .and(GOOD, 0, &two),
         ),
     ];
     for (case, produce) in rows {
@@ -202,7 +215,7 @@ async fn acks(pair: &mut Pair, version: i16) -> Result<()> {
         let produce = produce.acks(0);
         let real = answers_after(&pair.real, &produce, version).await?;
         let ours = answers_after(&pair.ours, &produce, version).await?;
-        pair.compare_fact::<ProduceRequest>(&format!("{case} v{version}"), real, ours);
+        pair.compare_fact::<ProduceRequest>(case, version, real, ours);
         let end = ListOffsets::of(GOOD, 0, -1);
         pair.compare(format!("{case} v{version}"), 7, |_| end.request(7))
             .await?;
@@ -218,6 +231,29 @@ async fn answers_after(side: &Side, produce: &Produce, version: i16) -> Result<b
         .await?;
     let reply = connection.ask(&ApiVersionsRequest::default(), 0).await?;
     Ok(reply.answer.is_ok())
+}
+
+/// A cluster makes the topic of its coordinators with the first transaction, and answers otherwise before.
+async fn await_coordinator() -> Result<()> {
+    const TOPIC: &str = "produce-coordinator";
+    let transactions = Transactions {
+        id: TOPIC.to_owned(),
+        records_each: 1,
+        outcomes: vec![Outcome::Commit],
+        leave_open: false,
+    };
+    let spec = ProduceSpec {
+        topic: TOPIC.to_owned(),
+        records: 1,
+        transactions: Some(transactions),
+        ..ProduceSpec::default()
+    };
+    spawn_blocking(|| {
+        KAFKA.create_topic(TOPIC, 1, 1, &[])?;
+        KAFKA.produce(spec)
+    })
+    .await??;
+    Ok(())
 }
 
 /// Data of a transaction of which no coordinator knows.
@@ -300,7 +336,8 @@ async fn sequences(pair: &mut Pair) -> Result<()> {
 
 /// What Kafka puts right or refuses and the test broker does not, on a partition that nobody reads.
 async fn numbering_and_times(pair: &mut Pair) -> Result<()> {
-    const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+    const HOUR_MS: i64 = 60 * 60 * 1000;
+    const DAY_MS: i64 = 24 * HOUR_MS;
     let time = pair.time;
     let at = |time: i64| BatchBuilder::new().timestamp(time).record("a").build();
     let numbered = BatchBuilder::new()
@@ -309,21 +346,21 @@ async fn numbering_and_times(pair: &mut Pair) -> Result<()> {
         .record_at(2, "b");
     let rows = [
         (
+            0,
             "records are not numbered in order",
             numbered.last_offset_delta(1).build(),
         ),
         (
-            "an hour behind the broker's clock",
-            at(time - 60 * 60 * 1000),
-        ),
-        (
+            1,
             "two days ahead of the broker's clock",
             at(time + 2 * DAY_MS),
         ),
-        ("without a timestamp", at(-1)),
+        (2, "an hour behind the broker's clock", at(time - HOUR_MS)),
+        (2, "without a timestamp", at(-1)),
     ];
-    for (case, batch) in rows {
-        pair.produce(case, 9, &Produce::to(ZSTD, 0, &batch)).await?;
+    for (partition, case, batch) in rows {
+        pair.produce(case, 9, &Produce::to(NUMBERS_AND_TIMES, partition, &batch))
+            .await?;
     }
     Ok(())
 }

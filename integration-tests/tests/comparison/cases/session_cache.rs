@@ -14,7 +14,6 @@ use crate::requests::Fetch;
 
 const T: &str = "cache";
 const VERSION: i16 = 17;
-const WAIT_MS: i32 = 50;
 /// Bytes of an answer that no socket buffer holds.
 const LARGE: i32 = 40 << 20;
 
@@ -56,7 +55,7 @@ async fn slots(pair: &mut Pair) -> Result<()> {
             .await?;
     }
     for partitions in [0, 1, 2, 4] {
-        let full = wide(partitions).with_epoch(0).wait(WAIT_MS);
+        let full = wide(partitions).with_epoch(0);
         for time in 1..=3 {
             let case = format!("no slot for {partitions} partitions, time {time}");
             pair.fetch(case, VERSION, &full).await?;
@@ -71,11 +70,11 @@ async fn slots(pair: &mut Pair) -> Result<()> {
     }
     pair.fetch("session 3 is gone", VERSION, &Fetch::next("s3", 2))
         .await?;
-    let forget = Fetch::next("s5", 2).forget(T, 0).wait(WAIT_MS);
+    let forget = Fetch::next("s5", 2).forget(T, 0);
     pair.fetch("session 5 forgets all", VERSION, &forget)
         .await?;
     for number in 0..9 {
-        pair.open_session(&format!("after s5, {number}"), VERSION, &wide(2))
+        pair.open_session(&format!("after s5, {number}"), VERSION, &wide(1))
             .await?;
     }
     // one that begins anew may have to do without: its old slot is free, but it is another shard's turn
@@ -88,12 +87,12 @@ async fn slots(pair: &mut Pair) -> Result<()> {
 /// Followers displace consumers at once, the smallest session first.
 async fn followers(pair: &mut Pair) -> Result<()> {
     for number in 0..10 {
-        let follower = Fetch::of([]).replica(2).wait(WAIT_MS);
+        let follower = Fetch::of([]).replica(2);
         pair.open_session(&format!("follower {number}"), VERSION, &follower)
             .await?;
     }
     for number in 0..SLOTS {
-        let next = Fetch::next(&format!("s{number}"), 2).wait(WAIT_MS);
+        let next = Fetch::next(&format!("s{number}"), 2);
         pair.fetch(
             format!("session {number} after the followers"),
             VERSION,
@@ -102,9 +101,7 @@ async fn followers(pair: &mut Pair) -> Result<()> {
         .await?;
     }
     for number in 0..10 {
-        let next = Fetch::next(&format!("follower {number}"), 1)
-            .replica(2)
-            .wait(WAIT_MS);
+        let next = Fetch::next(&format!("follower {number}"), 1).replica(2);
         pair.fetch(format!("follower {number} lives"), VERSION, &next)
             .await?;
     }
@@ -123,7 +120,12 @@ async fn an_answer_nobody_reads(pair: &mut Pair) -> Result<()> {
         comes_whole_when_read_late(&pair.real, LARGE_TOPIC),
         comes_whole_when_read_late(&pair.ours, LARGE_TOPIC)
     )?;
-    pair.compare_fact::<FetchRequest>("an answer that nobody reads comes whole", real, ours);
+    pair.compare_fact::<FetchRequest>(
+        "an answer that nobody reads comes whole",
+        VERSION,
+        real,
+        ours,
+    );
     Ok(())
 }
 

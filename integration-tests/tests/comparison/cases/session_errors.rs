@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::engine::Pair;
-use crate::requests::Fetch;
+use crate::requests::{AT_ONCE_MS, Fetch};
 
 const A: &str = "session-errors-a";
 const B: &str = "session-errors-b";
@@ -11,15 +11,23 @@ const UNKNOWN: &str = "session-errors-unknown";
 const WAIT_MS: i32 = 80;
 const VERSIONS: [i16; 5] = [7, 9, 12, 13, 18];
 
-/// An error: its name, a partition that has it, the same one without it.
+/// An error that a partition comes to have in a session.
 struct Row {
     case: &'static str,
     wrong: Fetch,
-    right: Fetch,
+    /// What makes it go.
+    remedy: Remedy,
     /// The first version that can have it.
     since: i16,
     /// Whether the error lets the request wait for other partitions.
     waits: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Remedy {
+    /// Partition 1 of [`A`] at its end.
+    Ask,
+    Forget(&'static str, i32),
 }
 
 pub(crate) async fn run(pair: &mut Pair) -> Result<()> {
@@ -38,77 +46,71 @@ pub(crate) async fn run(pair: &mut Pair) -> Result<()> {
 }
 
 fn rows() -> Vec<Row> {
-    let at_end = Fetch::of([(A, 1, 2)]);
-    let row = |case, wrong: Fetch, since, waits| Row {
+    let row = |case, since, wrong: Fetch| Row {
         case,
         wrong,
-        right: at_end.clone(),
+        remedy: Remedy::Ask,
         since,
-        waits,
+        waits: false,
     };
+    let at = |offset| Fetch::of([(A, 1, offset)]);
     vec![
-        row("behind the end", Fetch::of([(A, 1, 99)]), 7, false),
-        row("negative offset", Fetch::of([(A, 1, -1)]), 7, false),
-        row(
-            "leader epoch too large",
-            Fetch::of([(A, 1, 2)]).leader_epoch(5),
-            9,
-            false,
-        ),
+        row("behind the end", 7, at(99)),
+        row("negative offset", 7, at(-1)),
+        row("leader epoch too large", 9, at(2).leader_epoch(5)),
         row(
             "last fetched epoch too large",
-            Fetch::of([(A, 1, 2)]).last_fetched_epoch(5),
             12,
-            false,
+            at(2).last_fetched_epoch(5),
         ),
-        row(
-            "diverges",
-            Fetch::of([(A, 1, 9)]).last_fetched_epoch(0),
-            12,
-            false,
-        ),
-        row("unknown partition", Fetch::of([(A, 9, 0)]), 7, true),
-        row("unknown topic", Fetch::of([(UNKNOWN, 0, 0)]), 7, true),
-        row("leader elsewhere", Fetch::of([(A, 2, 0)]), 7, false),
+        row("diverges", 12, at(9).last_fetched_epoch(0)),
+        Row {
+            remedy: Remedy::Forget(A, 2),
+            ..row("leader elsewhere", 7, Fetch::of([(A, 2, 0)]))
+        },
+        Row {
+            remedy: Remedy::Forget(A, 9),
+            waits: true,
+            ..row("unknown partition", 7, Fetch::of([(A, 9, 0)]))
+        },
+        Row {
+            remedy: Remedy::Forget(UNKNOWN, 0),
+            waits: true,
+            ..row("unknown topic", 7, Fetch::of([(UNKNOWN, 0, 0)]))
+        },
     ]
 }
 
 /// A session of an idle partition and one that has data, in which the error comes and goes.
 async fn one(pair: &mut Pair, version: i16, row: &Row) -> Result<()> {
     let session = "errors";
-    let name = |step: &str| format!("{}: {step}", row.case);
-    let wait = if row.waits { WAIT_MS } else { 5_000 };
-    let wrong = row.wrong.clone();
-    let right = row.right.clone();
-    pair.open_session(
-        session,
-        version,
-        &Fetch::of([(A, 0, 2), (A, 1, 2)]).wait(WAIT_MS),
-    )
-    .await?;
+    let next = |epoch| Fetch::next(session, epoch);
+    let at = |topic, partition, offset, epoch| {
+        Fetch::of([(topic, partition, offset)]).in_session(session, epoch)
+    };
+    let wait = if row.waits { WAIT_MS } else { AT_ONCE_MS };
+    let healed = match row.remedy {
+        Remedy::Ask => at(A, 1, 2, 6),
+        Remedy::Forget(topic, partition) => next(6).forget(topic, partition),
+    };
+    let idle = Fetch::of([(A, 0, 2), (A, 1, 2)]).wait(WAIT_MS);
+    pair.open_session(session, version, &idle).await?;
     let rows = [
-        ("comes", wrong.clone().in_session(session, 1).wait(wait)),
-        ("stays", Fetch::next(session, 2).wait(wait)),
-        (
-            "stays, and there is data",
-            Fetch::of([(B, 0, 0)]).in_session(session, 3),
-        ),
-        (
-            "stays, and a tiny limit",
-            Fetch::next(session, 4).max_bytes(1),
-        ),
-        (
-            "stays, all else idle",
-            Fetch::of([(B, 0, 2)]).in_session(session, 5).wait(wait),
-        ),
-        ("goes", right.in_session(session, 6).wait(wait.min(WAIT_MS))),
+        ("comes", row.wrong.clone().in_session(session, 1).wait(wait)),
+        ("stays", next(2).wait(wait)),
+        ("stays, and there is data", at(B, 0, 0, 3)),
+        ("stays, and a tiny limit", next(4).max_bytes(1)),
+        ("stays, all else idle", at(B, 0, 2, 5).wait(wait)),
+        ("goes", healed.wait(WAIT_MS)),
+        ("is gone", next(7).wait(WAIT_MS)),
     ];
     for (step, fetch) in rows {
-        pair.fetch(name(step), version, &fetch).await?;
+        pair.fetch(format!("{}: {step}", row.case), version, &fetch)
+            .await?;
     }
-    pair.open_session("begins so", version, &wrong.wait(wait))
-        .await?;
-    let after = Fetch::next("begins so", 1).wait(wait);
-    pair.fetch(name("a session that began so"), version, &after)
+    // alone, there is nothing that could be waited for
+    pair.open_session("begins so", version, &row.wrong).await?;
+    let case = format!("{}: a session that began so", row.case);
+    pair.fetch(case, version, &Fetch::next("begins so", 1))
         .await
 }

@@ -199,7 +199,7 @@ async fn forgetting_all_ends_the_session(pair: &mut Pair) -> Result<()> {
     filled(pair, T, 1).await?;
     pair.open_session(T, VERSION, &Fetch::of([(T, 0, 0), (T, 1, 0)]))
         .await?;
-    let forget = Fetch::next(T, 1).forget(T, 0).forget(T, 1).wait(WAIT_MS);
+    let forget = Fetch::next(T, 1).forget(T, 0).forget(T, 1);
     pair.fetch("all forgotten", VERSION, &forget).await?;
     pair.fetch("there is no session any more", VERSION, &Fetch::next(T, 2))
         .await
@@ -233,10 +233,10 @@ async fn requests_of_a_connection_wait_for_each_other(pair: &mut Pair) -> Result
     let (real_fetch, real_list) = fetch_and_list(&pair.real, T).await?;
     let (ours_fetch, ours_list) = fetch_and_list(&pair.ours, T).await?;
     let wait = Duration::from_millis(u64::from(LONG_WAIT_MS.unsigned_abs()));
-    let case = format!("before ListOffsets on one connection v{VERSION}");
-    pair.judge::<FetchRequest>(&case, Some(wait), real_fetch, ours_fetch)?;
-    let case = "behind a long poll on one connection v7";
-    pair.judge::<ListOffsetsRequest>(case, Some(wait), real_list, ours_list)?;
+    let case = "before ListOffsets on one connection";
+    pair.judge::<FetchRequest>(case, VERSION, Some(wait), real_fetch, ours_fetch)?;
+    let case = "behind a long poll on one connection";
+    pair.judge::<ListOffsetsRequest>(case, 7, Some(wait), real_list, ours_list)?;
     Ok(())
 }
 

@@ -61,7 +61,7 @@ async fn moved_between_requests(pair: &mut Pair, version: i16) -> Result<()> {
         ),
         (
             "moved away, forgotten",
-            Fetch::next(session, 5).forget(topic, 0).wait(WAIT_MS),
+            Fetch::next(session, 5).forget(topic, 0),
         ),
     ];
     for (case, fetch) in rows {

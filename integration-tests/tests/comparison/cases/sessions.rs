@@ -133,8 +133,7 @@ async fn life(pair: &mut Pair, version: i16, topics: &Topics) -> Result<()> {
     )
     .await?;
     let forget_all = next(21).forget(a, 0).forget(a, 1).forget(a, 2).forget(b, 0);
-    pair.fetch("forget all", version, &forget_all.wait(WAIT_MS))
-        .await?;
+    pair.fetch("forget all", version, &forget_all).await?;
     pair.fetch("after all was forgotten", version, &next(22))
         .await
 }
@@ -159,12 +158,8 @@ async fn ends(pair: &mut Pair, version: i16, topics: &Topics) -> Result<()> {
         .await?;
 
     pair.open_session("empty", version, &Fetch::of([])).await?;
-    pair.fetch(
-        "a session of nothing",
-        version,
-        &Fetch::next("empty", 1).wait(WAIT_MS),
-    )
-    .await?;
+    pair.fetch("a session of nothing", version, &Fetch::next("empty", 1))
+        .await?;
     pair.fetch(
         "after a session of nothing",
         version,

@@ -65,7 +65,7 @@ pub(crate) async fn run(pair: &mut Pair) -> Result<()> {
     let end = log.write(pair, &script()).await?;
     every_offset(pair, end).await?;
     offsets(pair).await?;
-    sessions(pair, end).await?;
+    around_the_last_stable_offset(pair, end).await?;
     // the open one ends: all is stable
     let end = log.write(pair, &[Abort(X)]).await?;
     every_offset(pair, end).await?;
@@ -112,15 +112,16 @@ async fn offsets(pair: &mut Pair) -> Result<()> {
     Ok(())
 }
 
-/// Under read_committed a fetch at the last stable offset waits, though there are records behind it.
-async fn sessions(pair: &mut Pair, end: i64) -> Result<()> {
+/// Under read_committed a fetch at the last stable offset waits, though there are records behind it, and behind it an offset is out of range.
+async fn around_the_last_stable_offset(pair: &mut Pair, end: i64) -> Result<()> {
     let stable = pair.broker.offsets(T, 0)?.last_stable_offset;
-    for (case, offset) in [
-        ("at the last stable offset", stable),
-        ("behind it", stable + 2),
-        ("at the end", end),
-    ] {
-        let fetch = Fetch::of([(T, 0, offset)]).isolation(1).wait(WAIT_MS);
+    let at = |offset| Fetch::of([(T, 0, offset)]).isolation(1);
+    let rows = [
+        ("at the last stable offset", at(stable).wait(WAIT_MS)),
+        ("behind it", at(stable + 2)),
+        ("at the end", at(end)),
+    ];
+    for (case, fetch) in rows {
         pair.fetch_at(TRANSACTIONS, case, 17, &fetch).await?;
     }
     Ok(())

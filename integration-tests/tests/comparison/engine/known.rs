@@ -1,17 +1,19 @@
 //! Differences that are known.
 
+use std::ops::RangeInclusive;
+
 use super::fields::Difference;
 
 /// What stands for a field that an answer does not have.
 pub(crate) const ABSENT: &str = "(absent)";
 
 /// A difference that is known. `*` in a text stands for any characters.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Known {
     /// The subject whose cases show it.
     pub(crate) subject: &'static str,
-    /// The case and its version, as `max bytes 1 v17`.
     pub(crate) case: &'static str,
+    pub(crate) versions: RangeInclusive<i16>,
     /// The path of the field.
     pub(crate) field: &'static str,
     /// What Kafka answers; `(absent)` if it has no such field.
@@ -23,9 +25,10 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    pub(crate) fn is(&self, case: &str, difference: &Difference) -> bool {
+    pub(crate) fn is(&self, case: &str, version: i16, difference: &Difference) -> bool {
         let shown = |value: &Option<String>| value.clone().unwrap_or(ABSENT.to_owned());
         fits(self.case, case)
+            && self.versions.contains(&version)
             && fits(self.field, &difference.path)
             && fits(self.real, &shown(&difference.real))
             && fits(self.ours, &shown(&difference.ours))

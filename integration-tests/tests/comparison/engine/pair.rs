@@ -17,10 +17,11 @@ use super::fields::Fields;
 use super::names::{Names, now_ms};
 use super::report::Report;
 use super::side::Side;
-use crate::requests::{Fetch, Produce};
+use crate::requests::{AT_ONCE_MS, Fetch, Produce};
 
 /// The records of the cases are so many ms old, so that their times are not taken for the broker's clock.
 const AGE_MS: i64 = 100_000;
+const AT_ONCE: Duration = Duration::from_millis(AT_ONCE_MS.unsigned_abs() as u64);
 /// A broker's timer may fire within the millisecond before its time.
 const TIMER: Duration = Duration::from_millis(5);
 
@@ -46,6 +47,7 @@ pub(crate) struct Answers<T> {
 /// A request that both work on, over connections of its own.
 pub(crate) struct Started<R: Compared> {
     case: String,
+    version: i16,
     max_wait: Option<Duration>,
     real: JoinHandle<Result<Reply<R::Response>>>,
     ours: JoinHandle<Result<Reply<R::Response>>>,
@@ -97,35 +99,41 @@ impl Pair {
             self.real.ask(node, &real, version),
             self.ours.ask(node, &ours, version)
         )?;
-        self.judge::<R>(&format!("{case} v{version}"), max_wait, real, ours)
+        self.judge::<R>(&case.to_string(), version, max_wait, real, ours)
     }
 
     /// Compares two replies to the same request.
     pub(crate) fn judge<R: Compared>(
         &mut self,
         case: &str,
+        version: i16,
         max_wait: Option<Duration>,
         real: Reply<R::Response>,
         ours: Reply<R::Response>,
     ) -> Result<Answers<R::Response>> {
+        let max_wait = max_wait.filter(|wait| !wait.is_zero());
+        let waited = |reply: &Reply<R::Response>| max_wait.map(|wait| reply.took + TIMER >= wait);
         let fields = |reply: &Reply<R::Response>, names: &Names| {
             let mut fields = match &reply.answer {
-                Ok(answer) => R::fields(answer).map(|path, value| names.normal(path, value)),
+                Ok(answer) => R::fields(answer, names).map(|path, value| names.normal(path, value)),
                 Err(none) => {
                     let mut fields = Fields::default();
                     fields.push("(no answer)", none.to_string());
                     fields
                 }
             };
-            if let Some(max_wait) = max_wait.filter(|wait| !wait.is_zero()) {
-                let waited = reply.took + TIMER >= max_wait;
+            if let Some(waited) = waited(reply) {
                 fields.push("(waited to the end)", waited.to_string());
             }
             fields
         };
+        if waited(&real) == Some(false) && max_wait < Some(AT_ONCE) {
+            self.report.misjudged(case, version);
+        }
         let real_fields = fields(&real, &self.real.names);
         let ours_fields = fields(&ours, &self.ours.names);
-        self.report.add(R::API, case, &real_fields, &ours_fields);
+        self.report
+            .add(R::API, case, version, &real_fields, &ours_fields);
         Ok(Answers {
             real: real.answer.ok(),
             ours: ours.answer.ok(),
@@ -136,6 +144,7 @@ impl Pair {
     pub(crate) fn compare_fact<R: Compared>(
         &mut self,
         case: &str,
+        version: i16,
         real: impl Display,
         ours: impl Display,
     ) {
@@ -145,7 +154,7 @@ impl Pair {
             fields
         };
         let (real, ours) = (fields(real.to_string()), fields(ours.to_string()));
-        self.report.add(R::API, case, &real, &ours);
+        self.report.add(R::API, case, version, &real, &ours);
     }
 
     /// Sends a request to a node of both, and does not wait for the answers.
@@ -161,7 +170,8 @@ impl Pair {
     {
         let (real, ours) = (make(&self.real.names), make(&self.ours.names));
         Ok(Started {
-            case: format!("{case} v{version}"),
+            case: case.to_string(),
+            version,
             max_wait: real.max_wait(),
             real: in_background(self.real.connect(node).await?, real, version).await?,
             ours: in_background(self.ours.connect(node).await?, ours, version).await?,
@@ -174,7 +184,7 @@ impl Pair {
         started: Started<R>,
     ) -> Result<Answers<R::Response>> {
         let (real, ours) = (started.real.await??, started.ours.await??);
-        self.judge::<R>(&started.case, started.max_wait, real, ours)
+        self.judge::<R>(&started.case, started.version, started.max_wait, real, ours)
     }
 
     pub(crate) async fn fetch(

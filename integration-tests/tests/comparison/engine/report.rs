@@ -9,8 +9,9 @@ use kafka_protocol::messages::ApiKey;
 use super::fields::{Difference, Fields};
 use super::known::{ABSENT, Known};
 
-/// Differences that are told of one subject; where there are more, the first ones say why.
-const SHOWN: usize = 40;
+/// Cases that are told of one subject, and fields of one case; where there are more, the first ones say why.
+const SHOWN_CASES: usize = 1000;
+const SHOWN_FIELDS: usize = 6;
 
 /// Pairs of answers by API.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +32,8 @@ pub(crate) struct Report {
     subject: &'static str,
     /// With the number of fields that showed it.
     known: Vec<(&'static Known, usize)>,
-    unexpected: Vec<String>,
+    /// What is described, and the versions that show it.
+    unexpected: Vec<(String, Vec<i16>)>,
     totals: Totals,
     /// Whether every case is printed, with the real broker's answer.
     verbose: bool,
@@ -49,15 +51,26 @@ impl Report {
         }
     }
 
-    pub(crate) fn add(&mut self, api: ApiKey, case: &str, real: &Fields, ours: &Fields) {
+    pub(crate) fn add(
+        &mut self,
+        api: ApiKey,
+        case: &str,
+        version: i16,
+        real: &Fields,
+        ours: &Fields,
+    ) {
         if self.verbose {
-            println!("{}: {api:?} {case}: {}", self.subject, real.line());
+            println!(
+                "{}: {api:?} v{version}: {case}: {}",
+                self.subject,
+                real.line()
+            );
         }
         let mut unexpected = Vec::new();
         let mut is_known = false;
         for difference in real.differences(ours) {
             let mut known = self.known.iter_mut();
-            match known.find(|(known, _)| known.is(case, &difference)) {
+            match known.find(|(known, _)| known.is(case, version, &difference)) {
                 Some((_, times)) => {
                     *times += 1;
                     is_known = true;
@@ -69,8 +82,20 @@ impl Report {
         counts.pairs += 1;
         counts.unexpected += usize::from(!unexpected.is_empty());
         counts.known += usize::from(is_known && unexpected.is_empty());
-        let lines = unexpected.iter().map(|d| line(api, case, d));
-        self.unexpected.extend(lines);
+        if !unexpected.is_empty() {
+            let text = described(api, case, &unexpected);
+            let mut before = self.unexpected.iter_mut();
+            match before.find(|(other, _)| *other == text) {
+                Some((_, versions)) => versions.push(version),
+                None => self.unexpected.push((text, vec![version])),
+            }
+        }
+    }
+
+    /// A case was answered at once that asks for a short wait. On a slow machine that would look like a wait to the end.
+    pub(crate) fn misjudged(&mut self, case: &str, version: i16) {
+        let text = format!("{case}: Kafka answers at once, so let it ask for a long wait");
+        self.unexpected.push((text, vec![version]));
     }
 
     pub(crate) fn totals(&self) -> &Totals {
@@ -86,11 +111,14 @@ impl Report {
                 known.case, known.field, known.reason
             )
         });
-        let all: Vec<String> = self.unexpected.iter().cloned().chain(gone).collect();
-        let shown = all.get(..SHOWN).unwrap_or(&all);
+        let different = self.unexpected.iter();
+        let different =
+            different.map(|(text, versions)| format!("versions {versions:?} of {text}"));
+        let all: Vec<String> = gone.chain(different).collect();
+        let shown = all.get(..SHOWN_CASES).unwrap_or(&all);
         ensure!(
             all.is_empty(),
-            "{} fields differ, or should and do not; the first {}:\n{}",
+            "{} things are not as expected; the first {}:\n{}",
             all.len(),
             shown.len(),
             shown.join("\n")
@@ -99,14 +127,17 @@ impl Report {
     }
 }
 
-fn line(api: ApiKey, case: &str, difference: &Difference) -> String {
+fn described(api: ApiKey, case: &str, differences: &[Difference]) -> String {
     let shown = |value: &Option<String>| value.clone().unwrap_or(ABSENT.to_owned());
-    format!(
-        "{api:?} {case}\n    {}\n        Kafka:       {}\n        test broker: {}",
-        difference.path,
-        shown(&difference.real),
-        shown(&difference.ours)
-    )
+    let mut text = format!("{api:?}: {case}: {} fields differ", differences.len());
+    for difference in differences.iter().take(SHOWN_FIELDS) {
+        let (real, ours) = (shown(&difference.real), shown(&difference.ours));
+        text += &format!(
+            "\n    {}: Kafka {real}, test broker {ours}",
+            difference.path
+        );
+    }
+    text
 }
 
 impl Totals {

@@ -17,8 +17,8 @@ const LAST_FETCHED_EPOCH: i16 = 12;
 const TOPIC_IDS: i16 = 13;
 const REPLICA_STATE: i16 = 15;
 
-/// Longer than any answer takes that comes at once: who waits so long did wait.
-const AT_ONCE_MS: i32 = 5_000;
+/// Max wait of a fetch that is expected to be answered at once, in ms: longer than that takes on any machine.
+pub(crate) const AT_ONCE_MS: i32 = 5_000;
 
 /// What to fetch. Fields that a version does not have are left out.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ const TOPIC_IDS: i16 = 13;
 /// What to produce, with acks all.
 #[derive(Clone, Debug)]
 pub(crate) struct Produce {
-    partitions: Vec<(String, i32, Option<Bytes>)>,
+    partitions: Vec<(String, i32, Bytes)>,
     acks: i16,
     transactional_id: Option<String>,
 }
@@ -20,15 +20,15 @@ pub(crate) struct Produce {
 impl Produce {
     pub(crate) fn to(topic: &str, partition: i32, records: &Bytes) -> Self {
         Self {
-            partitions: vec![(topic.to_owned(), partition, Some(records.clone()))],
+            partitions: vec![(topic.to_owned(), partition, records.clone())],
             acks: -1,
             transactional_id: None,
         }
     }
 
-    /// A partition more.
-    pub(crate) fn and(mut self, topic: &str, partition: i32, records: Option<&Bytes>) -> Self {
-        let entry = (topic.to_owned(), partition, records.cloned());
+    /// A partition more. Partitions of a topic that are named in succession stand under one entry.
+    pub(crate) fn and(mut self, topic: &str, partition: i32, records: &Bytes) -> Self {
+        let entry = (topic.to_owned(), partition, records.clone());
         self.partitions.push(entry);
         self
     }
@@ -44,22 +44,29 @@ impl Produce {
     }
 
     pub(crate) fn request(&self, version: i16, names: &Names) -> ProduceRequest {
-        let topics = self.partitions.iter().map(|(topic, partition, records)| {
+        let mut topics: Vec<TopicProduceData> = Vec::new();
+        for (topic, partition, records) in &self.partitions {
             let data = PartitionProduceData::default()
                 .with_index(*partition)
-                .with_records(records.clone());
-            let entry = TopicProduceData::default().with_partition_data(vec![data]);
+                .with_records(Some(records.clone()));
+            let mut entry = TopicProduceData::default();
             if version >= TOPIC_IDS {
-                entry.with_topic_id(names.topic(topic))
+                entry.topic_id = names.topic(topic);
             } else {
-                entry.with_name(topic_name(topic))
+                entry.name = topic_name(topic);
             }
-        });
+            match topics.last_mut() {
+                Some(last) if last.name == entry.name && last.topic_id == entry.topic_id => {
+                    last.partition_data.push(data);
+                }
+                _ => topics.push(entry.with_partition_data(vec![data])),
+            }
+        }
         let id = self.transactional_id.as_deref();
         ProduceRequest::default()
             .with_acks(self.acks)
             .with_timeout_ms(10_000)
             .with_transactional_id(id.map(|id| TransactionalId(text(id))))
-            .with_topic_data(topics.collect())
+            .with_topic_data(topics)
     }
 }

@@ -10,13 +10,13 @@ use crate::wire::Payload;
 impl Fetch {
     /// Makes the answer of what was read: which partitions are named, and what the session remembers.
     pub(super) fn answer(self, cluster: &mut Cluster, reads: Vec<PartitionRead>) -> Payload {
-        // what could not be read at all comes last
-        let (last, first): (Vec<_>, Vec<_>) = self
-            .partitions
-            .iter()
-            .zip(reads)
-            .partition(|(asked, _)| matches!(asked.standing, Standing::Failed(_)));
-        let all: Vec<(&Asked, PartitionRead)> = first.into_iter().chain(last).collect();
+        // what could not be read at all comes last, ids of no topic before topics and partitions that there are not
+        let mut all: Vec<(&Asked, PartitionRead)> = self.partitions.iter().zip(reads).collect();
+        all.sort_by_key(|(asked, _)| match asked.standing {
+            Standing::Failed(_) if asked.key.topic.is_some() => 2,
+            Standing::Failed(_) => 1,
+            _ => 0,
+        });
 
         let throttled = self.context.throttle_ms > 0;
         let Some(node) = cluster.nodes.get_mut(&self.context.node) else {
