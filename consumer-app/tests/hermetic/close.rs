@@ -110,7 +110,7 @@ fn b024_every_call_after_close_is_an_error() {
 }
 
 #[test]
-fn b201_a_consumer_that_is_dropped_closes_by_itself() {
+fn f063_b201_a_consumer_that_is_dropped_closes_by_itself() {
     run(async {
         let broker = broker_of(2, 2);
         let (consumer, connector) = reading(&broker).await;
@@ -125,7 +125,7 @@ fn b201_a_consumer_that_is_dropped_closes_by_itself() {
 }
 
 #[test]
-fn b200_close_in_any_state_ends_within_its_time() {
+fn f064_b200_close_in_any_state_ends_within_its_time() {
     // before anything, while connecting, in a lookup, in a fetch, in a long poll, and long after
     for wait in [0, 1, 5, 30, 120, 700, 5000] {
         for timeout in [0, 100, 5000] {
@@ -156,7 +156,7 @@ fn b200_close_in_any_state_ends_within_its_time() {
 }
 
 #[test]
-fn b200_close_does_not_wait_for_brokers_that_are_frozen_or_gone() {
+fn f061_b200_close_does_not_wait_for_brokers_that_are_frozen_or_gone() {
     for dead in [false, true] {
         run(async {
             let broker = broker_of(2, 2);
@@ -200,7 +200,7 @@ fn a_poll_in_progress_ends_when_another_task_closes() {
 }
 
 #[test]
-fn records_outlive_their_consumer() {
+fn f063_records_outlive_their_consumer() {
     run(async {
         let broker = broker_of(1, 1);
         produce(&broker, 0, 100);

@@ -156,7 +156,7 @@ fn b120_a_deleted_topic_costs_little_and_the_application_hears_of_it() {
 }
 
 #[test]
-fn b187_authorization_is_reported_and_its_return_noticed() {
+fn f058_b187_authorization_is_reported_and_its_return_noticed() {
     run(async {
         let broker = broker(4);
         produce(&broker, 0, 3);
@@ -386,7 +386,7 @@ fn every_code_of_the_version_handshake() {
 }
 
 #[test]
-fn b189_records_before_the_error_of_another_partition_come_first() {
+fn b189_b191_records_before_the_error_of_another_partition_come_first() {
     run(async {
         let broker = broker(2);
         produce(&broker, 0, 3);

@@ -169,6 +169,41 @@ fn b031_b032_stale_metadata_brings_no_old_leader_back() {
     });
 }
 
+/// Brokers without epochs: they are not compared, and a leader that moves is followed all the same.
+#[test]
+fn f035_all_epochs_are_missing() {
+    run(async {
+        let broker = TestBroker::builder()
+            .nodes(2)
+            .topic("t", 2)
+            .api_versions(ApiKey::Metadata, 0..=6)
+            .api_versions(ApiKey::Fetch, 4..=8)
+            .api_versions(ApiKey::ListOffsets, 1..=3)
+            .start_in_memory()
+            .unwrap();
+        let mut consumer = consumer(&broker);
+        consumer.assign(partitions(2)).await.unwrap();
+        let mut delivered = Delivered::default();
+        for round in 1..=10 {
+            broker
+                .move_leader("t", 0, 1 + i32::try_from(round % 2).unwrap())
+                .unwrap();
+            produce(&broker, 0, 1);
+            produce(&broker, 1, 1);
+            let begun = tokio::time::Instant::now();
+            read_to(&mut consumer, &mut delivered, 2 * round).await;
+            assert!(
+                begun.elapsed() < Duration::from_secs(1),
+                "{:?}",
+                begun.elapsed()
+            );
+        }
+        let all = fetches(&broker);
+        let mut named = all.iter().flat_map(|(_, fetch)| &fetch.partitions);
+        assert!(named.all(|named| named.current_leader_epoch == -1));
+    });
+}
+
 #[test]
 fn b032_partitions_that_are_added_can_be_assigned() {
     run(async {

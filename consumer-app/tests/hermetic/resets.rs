@@ -162,7 +162,7 @@ fn b098_a_seek_wins_over_a_lookup_that_is_out() {
 }
 
 #[test]
-fn f030_two_seeks_and_a_seek_to_the_end_hold() {
+fn f030_b111_two_seeks_and_a_seek_to_the_end_hold() {
     run(async {
         let broker = broker(2);
         produce(&broker, 0, 10);
@@ -209,5 +209,37 @@ fn b097_lookups_are_grouped_by_leader_and_wait_for_no_long_poll() {
             begun.elapsed() < Duration::from_millis(10),
             "it waited behind a fetch"
         );
+    });
+}
+
+/// A position that is not found is waited for no longer than the limit; asking for what is known waits for nothing.
+#[test]
+fn b101_a_lookup_ends_at_its_deadline() {
+    run(async {
+        let broker = broker(1);
+        broker.inject(Fault::error(ResponseError::OffsetNotAvailable).on(ApiKey::ListOffsets));
+        let consumer = builder(&broker)
+            .set("default.api.timeout.ms", "3000")
+            .spawn_local()
+            .unwrap();
+        consumer.assign([tp(0)]).await.unwrap();
+        let begun = tokio::time::Instant::now();
+        for ask in 1..=2 {
+            let found = match ask {
+                1 => consumer.await_position(&tp(0)).await,
+                _ => consumer.seek_to_end(&tp(0)).await,
+            };
+            let error = found.expect_err("no position can be found");
+            assert!(matches!(error, Error::NoPosition(_)), "{error}");
+            assert!(error.is_retriable());
+            let waited = begun.elapsed();
+            assert!(waited >= ask * Duration::from_secs(3), "{waited:?}");
+            assert!(waited <= ask * Duration::from_millis(3002), "{waited:?}");
+        }
+        assert_eq!(consumer.position(&tp(0)), None);
+        broker.clear_faults();
+        assert_eq!(consumer.await_position(&tp(0)).await.unwrap(), 0);
+        let stranger = consumer.await_position(&tp(9)).await;
+        assert!(!stranger.expect_err("not assigned").is_retriable());
     });
 }

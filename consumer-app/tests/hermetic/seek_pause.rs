@@ -127,7 +127,7 @@ fn b178_what_is_paused_is_not_asked_for_and_resumed_it_is_given_without_a_fetch(
 }
 
 #[test]
-fn b178_a_pause_before_the_first_request_and_its_end() {
+fn b178_b179_a_pause_before_the_first_request_and_its_end() {
     run(async {
         let broker = broker(1);
         produce(&broker, 0, 3);
