@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, ensure};
 use consumer_app::{Consumer, OffsetReset};
+use tracing::info;
 
 use self::check::Check;
 use self::embedded::{Embedded, NODES, PARTITIONS, TOPIC};
@@ -39,6 +40,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 async fn fill_and_read(records: u64) -> anyhow::Result<()> {
+    info!(records, "producing to the embedded broker");
     let progress = Progress::new("producing", records);
     let (broker, mut check) = Embedded::filled(records, progress).await?;
 

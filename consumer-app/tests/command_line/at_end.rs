@@ -3,11 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use test_broker::{BatchBuilder, ProducerRecord, TestBroker};
+use test_broker::{ApiKey, BatchBuilder, Fault, ProducerRecord, RequestSummary, TestBroker};
 
 use crate::broker::Broker;
 use crate::process::{Ended, Program, run};
+
+/// The timestamps that ListOffsets gives for the ends of a log.
+const LATEST: i64 = -1;
+const EARLIEST: i64 = -2;
 
 /// Runs `consume --exit-at-end --output json` and gives the offsets of each partition in the order in which they came.
 fn offsets(broker: &Broker, more: &[&str]) -> BTreeMap<i64, Vec<i64>> {
@@ -65,6 +70,30 @@ fn f073_exits_with_a_producer_running_and_prints_all_that_was_there() {
     }
     assert!(printed[&0].len() >= 1000);
     assert_eq!((printed[&1].len(), printed[&3].len()), (2000, 3000));
+}
+
+#[test]
+fn f073_what_is_produced_after_the_start_is_not_printed() {
+    let broker = Broker::with_topic("t", 1);
+    broker.fill("t", 0, 10);
+    broker.inject(Fault::delay(Duration::from_secs(2)).on(ApiKey::Fetch));
+    let words = ["consume", "-b", &broker.address, "-t", "t", "-e"];
+    let program = Program::start(&words);
+    // it knows the end when it asks for the beginning
+    broker.wait_for_requests(|requests| {
+        let looked_up = requests
+            .iter()
+            .filter_map(|request| match &request.summary {
+                RequestSummary::ListOffsets { partitions, .. } => partitions.first(),
+                _ => None,
+            });
+        let times: Vec<_> = looked_up.map(|(_, _, time)| *time).collect();
+        times.ends_with(&[LATEST, EARLIEST])
+    });
+    broker.fill("t", 0, 10);
+    let ended = program.ended();
+    let expected: String = (0..10).map(|value| format!("{value}\n")).collect();
+    assert_eq!(ended.quiet(), expected.as_bytes());
 }
 
 #[test]
@@ -189,17 +218,19 @@ fn f073_a_partition_that_is_read_to_its_end_is_not_fetched_on() {
     broker.fill("t", 1, 10);
     let hang = broker.leader("t", 1).unwrap().0.unwrap();
     let words = ["consume", "-b", &broker.address, "-t", "t", "-e"];
-    broker.inject(
-        test_broker::Fault::silence()
-            .on(test_broker::ApiKey::Fetch)
-            .node(hang),
-    );
+    broker.inject(Fault::silence().on(ApiKey::Fetch).node(hang));
     let program = Program::start(&words);
     assert_eq!(program.wait_for_lines(10).len(), 10);
-    // what comes now is not asked for, and not printed: the other partition is waited for alone
+    // what comes now ends the fetch that waits for it, and no other one follows
     broker
         .produce("t", 0, [ProducerRecord::new("late")])
         .unwrap();
     assert!(program.wait_for_word("waiting: ").contains("t-1"));
-    drop(program);
+    let fetched_on = broker.requests().into_iter().any(|request| {
+        let fetch = request.fetch().cloned();
+        let partitions = fetch.into_iter().flat_map(|fetch| fetch.partitions);
+        let mut of_it = partitions.filter(|asked| asked.partition.partition() == 0);
+        of_it.any(|asked| asked.fetch_offset > 10)
+    });
+    assert!(!fetched_on, "{:?}", broker.requests());
 }

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use test_broker::{Builder, RequestRecord, TestBroker};
+use test_broker::{Builder, NodeCounters, RequestRecord, TestBroker};
 use tokio::runtime::{Builder as RuntimeBuilder, Runtime};
 
 /// Longer than anything takes that is not broken.
@@ -38,30 +38,38 @@ impl Broker {
 
     /// Waits until one of the requests is what is waited for.
     pub(crate) fn wait_for_request(&self, is_it: impl Fn(&RequestRecord) -> bool) {
-        let waiting = self
-            .broker
-            .wait_for_requests(|requests| requests.iter().any(&is_it));
+        self.wait_for_requests(|requests| requests.iter().any(&is_it));
+    }
+
+    /// Waits until the requests, oldest first, are what is waited for.
+    pub(crate) fn wait_for_requests(&self, are_they: impl FnMut(&[RequestRecord]) -> bool) {
+        let waiting = self.broker.wait_for_requests(are_they);
         let waited = self
             .runtime
             .block_on(async { tokio::time::timeout(LIMIT, waiting).await });
-        assert!(
-            waited.is_ok(),
-            "no such request: {:?}",
-            self.broker.requests()
-        );
+        assert!(waited.is_ok(), "{:?}", self.broker.requests());
     }
 
     /// Waits until no fetch session is left: all clients have closed theirs.
     pub(crate) fn wait_for_no_session(&self) {
-        let closed = async {
-            while self.broker.counters().fetch_sessions > 0 {
+        self.wait_for_counters(|counters| counters.fetch_sessions == 0);
+    }
+
+    /// Waits until no connection is left.
+    pub(crate) fn wait_for_no_connection(&self) {
+        self.wait_for_counters(|counters| counters.connections_open == 0);
+    }
+
+    fn wait_for_counters(&self, are_they: impl Fn(&NodeCounters) -> bool) {
+        let waiting = async {
+            while !are_they(&self.broker.counters()) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let closed = self
+        let waited = self
             .runtime
-            .block_on(async { tokio::time::timeout(LIMIT, closed).await });
-        assert!(closed.is_ok(), "{:?}", self.broker.counters());
+            .block_on(async { tokio::time::timeout(LIMIT, waiting).await });
+        assert!(waited.is_ok(), "{:?}", self.broker.counters());
     }
 
     /// Appends so many records with values `0`, `1` and so on.

@@ -104,7 +104,17 @@ fn a_pass_ends_with_the_record_that_was_asked_for() {
 fn a_pass_that_is_interrupted_is_a_failure_and_ends_its_sessions() {
     let broker = Broker::with_topic("t", 1);
     broker.fill("t", 0, 10);
-    let program = Program::start(&["perf", "-b", &broker.address, "-t", "t", "--records", "11"]);
+    let program = Program::start(&[
+        "perf",
+        "-b",
+        &broker.address,
+        "-t",
+        "t",
+        "--records",
+        "11",
+        "-X",
+        "fetch.max.wait.ms=50",
+    ]);
     broker.wait_for_request(|request| {
         let fetch = request.fetch();
         fetch.is_some_and(|fetch| fetch.partitions.iter().any(|p| p.fetch_offset == 10))
