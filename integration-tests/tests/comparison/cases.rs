@@ -11,6 +11,7 @@ mod metadata;
 mod nodes;
 mod produce;
 mod producer_ids;
+mod read_replicas;
 mod session_cache;
 mod session_errors;
 mod session_measured;
@@ -40,6 +41,7 @@ pub(crate) fn all(totals: &Arc<Mutex<Totals>>) -> Vec<Trial> {
         subject(totals, "session_moves", Two, session_moves::run),
         subject(totals, "session_measured", Two, session_measured::run),
         subject(totals, "session_errors", Two, session_errors::run),
+        subject(totals, "read_replicas", Two, read_replicas::run),
         subject(totals, "waiting", Two, waiting::run),
         subject(totals, "deletion", Two, deletion::run),
         subject(totals, "nodes", Two, nodes::run),

@@ -14,10 +14,18 @@ pub(crate) const SLOTS: usize = 16;
 /// `connections.max.idle.ms` of [`SMALL`].
 pub(crate) const MAX_IDLE: Duration = Duration::from_secs(2);
 
+/// The racks of the two nodes, and what has leaders send consumers to the follower in theirs (KIP-392).
+const RACKS: [(i32, &str); 2] = [(1, "a"), (2, "b")];
+const RACK_AWARE: &str = "org.apache.kafka.common.replica.RackAwareReplicaSelector";
+
 /// Two nodes. Starts with the first subject that needs it and ends with the process; each subject has topics of its own.
 pub(crate) static KAFKA: LazyLock<Cluster> = LazyLock::new(|| {
-    Cluster::builder()
-        .nodes(2)
+    let mut kafka = Cluster::builder().nodes(2);
+    for (node, rack) in RACKS {
+        kafka = kafka.node_property(node, "broker.rack", rack);
+    }
+    kafka
+        .property("replica.selector.class", RACK_AWARE)
         .property("auto.create.topics.enable", "true")
         .node_property(
             TRANSACTIONS,
@@ -52,7 +60,14 @@ pub(crate) enum Clusters {
 impl Clusters {
     pub(crate) async fn start(self) -> Result<(&'static Cluster, TestBroker)> {
         Ok(match self {
-            Self::Two => (&KAFKA, TestBroker::builder().nodes(2).start().await?),
+            Self::Two => {
+                let mut broker = TestBroker::builder().nodes(2);
+                for (node, rack) in RACKS {
+                    broker = broker.rack(node, rack);
+                }
+                let broker = broker.rack_aware_replica_selector(true);
+                (&KAFKA, broker.start().await?)
+            }
             Self::Small => {
                 let mut sessions = SessionCacheConfig::default();
                 sessions.slots = SLOTS;

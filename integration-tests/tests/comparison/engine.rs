@@ -13,6 +13,7 @@ mod side;
 
 pub(crate) use compared::Compared;
 pub(crate) use connection::Reply;
+pub(crate) use fields::Fields;
 pub(crate) use known::{ABSENT, Known};
 pub(crate) use names::Names;
 pub(crate) use pair::Pair;

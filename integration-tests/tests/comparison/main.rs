@@ -6,6 +6,7 @@
 mod cases;
 mod clusters;
 mod engine;
+mod engine_checks;
 mod known_differences;
 mod requests;
 
@@ -27,7 +28,9 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(SUBJECTS_AT_A_TIME);
     let totals = Arc::new(Mutex::new(Totals::default()));
-    let conclusion = libtest_mimic::run(&arguments, cases::all(&totals));
+    let mut trials = cases::all(&totals);
+    trials.push(Trial::test("engine_checks", || Ok(engine_checks::run()?)));
+    let conclusion = libtest_mimic::run(&arguments, trials);
     if !arguments.list {
         let totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
         println!("{totals}");

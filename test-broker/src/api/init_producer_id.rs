@@ -29,6 +29,10 @@ pub(super) fn handle(
         Some("") => return refuse(ResponseError::InvalidRequest),
         Some(_) => return refuse(ResponseError::NotCoordinator),
     }
+    // one who goes on has both (KIP-360); without a transactional id it gets a new id all the same
+    if (request.producer_id.0 == -1) != (request.producer_epoch == -1) {
+        return refuse(ResponseError::InvalidRequest);
+    }
     InitProducerIdResponse::default()
         .with_throttle_time_ms(context.throttle_ms)
         .with_producer_id(ProducerId(cluster.new_producer_id()))

@@ -11,7 +11,10 @@ use crate::requests::text;
 const GOES_ON: i16 = 3;
 
 pub(crate) async fn run(pair: &mut Pair) -> Result<()> {
-    let new = InitProducerIdRequest::default().with_transaction_timeout_ms(1_000);
+    pair.wait_for_producer_ids(1).await?;
+    let new = InitProducerIdRequest::default()
+        .with_transactional_id(None)
+        .with_transaction_timeout_ms(1_000);
     let going_on = |id, epoch| {
         let request = new.clone().with_producer_id(ProducerId(id));
         request.with_producer_epoch(epoch)

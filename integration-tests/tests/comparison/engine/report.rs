@@ -10,7 +10,7 @@ use super::fields::{Difference, Fields};
 use super::known::{ABSENT, Known};
 
 /// Cases that are told of one subject, and fields of one case; where there are more, the first ones say why.
-const SHOWN_CASES: usize = 1000;
+const SHOWN_CASES: usize = 30;
 const SHOWN_FIELDS: usize = 6;
 
 /// Pairs of answers by API.

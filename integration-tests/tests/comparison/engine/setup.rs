@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use kafka_protocol::ResponseError;
-use kafka_protocol::messages::FetchResponse;
 use kafka_protocol::messages::fetch_response::PartitionData;
+use kafka_protocol::messages::{FetchResponse, InitProducerIdRequest};
 use kafka_protocol::protocol::Request;
 use record_batch::entries;
 use test_broker::BatchBuilder;
@@ -20,6 +20,7 @@ const PRODUCE: i16 = 9;
 const FETCH: i16 = 17;
 const LIST_OFFSETS: i16 = 7;
 const CREATE_TOPICS: i16 = 7;
+const INIT_PRODUCER_ID: i16 = 4;
 /// How long Kafka is given to do what it was asked, and before it is asked again whether it has.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
@@ -79,6 +80,15 @@ impl Pair {
         self.wait_until(node, &request, LIST_OFFSETS, |answer| {
             let mut partitions = answer.topics.iter().flat_map(|topic| &topic.partitions);
             partitions.all(|partition| partition.error_code == expected)
+        })
+        .await
+    }
+
+    /// Waits until a real node has fetched a block of producer ids from its controller, which it begins with the first request for one.
+    pub(crate) async fn wait_for_producer_ids(&mut self, node: i32) -> Result<()> {
+        let request = InitProducerIdRequest::default().with_transactional_id(None);
+        self.wait_until(node, &request, INIT_PRODUCER_ID, |answer| {
+            answer.error_code == 0
         })
         .await
     }
