@@ -53,11 +53,12 @@
 //!
 //! # What differs from a real broker
 //!
-//! - Replicas share one log and are in sync at once; [`TestBroker::hold_high_watermark`] and
+//! - Replicas share one log, with its leader epochs, and are in sync at once; [`TestBroker::hold_high_watermark`] and
 //!   [`TestBroker::hold_follower`] hold them back.
 //! - A log has no segments, lives in memory, and is kept until a test deletes from it.
 //! - Timestamps far from the broker's time are accepted; a batch whose records are not numbered in order is refused
 //!   where Kafka numbers them anew.
+//! - CreateTopics tells the configurations that were set, not all that a topic has.
 //! - Error messages are in words of its own. Error codes are Kafka's.
 //!
 //! # Clients that cannot be trusted

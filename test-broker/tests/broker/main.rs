@@ -9,6 +9,7 @@ mod hostile;
 mod long_poll;
 mod measured;
 mod metadata;
+mod named_twice;
 mod nodes;
 mod offsets;
 mod produce;

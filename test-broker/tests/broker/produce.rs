@@ -82,8 +82,11 @@ async fn errors_stand_at_their_partition() {
     let good = batch(&["a"]).build();
     let mut corrupt = good.to_vec();
     corrupt[65] ^= 1;
-    let cases: [(&str, i32, Bytes, ResponseError); 5] = [
+    let mut magic = good.to_vec();
+    magic[16] = 3;
+    let cases: [(&str, i32, Bytes, ResponseError); 6] = [
         ("t", 0, corrupt.into(), ResponseError::CorruptMessage),
+        ("t", 0, magic.into(), ResponseError::CorruptMessage),
         ("t", 0, Bytes::new(), ResponseError::InvalidRecord),
         ("t", 1, good.clone(), ResponseError::NotLeaderOrFollower),
         ("t", 2, good.clone(), ResponseError::UnknownTopicOrPartition),
@@ -194,6 +197,15 @@ async fn an_idempotent_producer_may_send_again() {
         broker.offsets("t", 0).expect("a partition").log_end_offset,
         4
     );
+    // KIP-360: who goes on tells both
+    for (id, epoch) in [(ids[0], -1), (-1, 0)] {
+        let half = InitProducerIdRequest::default()
+            .with_transactional_id(None)
+            .with_producer_id(id.into())
+            .with_producer_epoch(epoch);
+        let refused = client.call(&half, 4).await;
+        assert_eq!(refused.error_code, ResponseError::InvalidRequest.code());
+    }
     let transactional =
         InitProducerIdRequest::default().with_transactional_id(Some(text("tx").into()));
     let refused = client.call(&transactional, 4).await;

@@ -150,6 +150,10 @@ async fn what_makes_no_sense_is_refused() {
             ResponseError::InvalidConfig,
         ),
         (
+            topic("null", 1, 1).with_configs(vec![config("retention.ms", "1").with_value(None)]),
+            ResponseError::InvalidConfig,
+        ),
+        (
             topic("time", 1, 1).with_configs(vec![config("message.timestamp.type", "now")]),
             ResponseError::InvalidConfig,
         ),
@@ -182,7 +186,9 @@ async fn an_assignment_is_followed_and_a_validation_creates_nothing() {
     let request = CreateTopicsRequest::default()
         .with_topics(vec![assigned("t", &[&[3, 1], &[2, 3]])])
         .with_validate_only(true);
-    assert_eq!(client.call(&request, 7).await.topics[0].error_code, 0);
+    let validated = client.call(&request, 7).await;
+    assert_eq!(validated.topics[0].error_code, 0);
+    assert!(!validated.topics[0].topic_id.is_nil());
     assert!(broker.topic_id("t").is_err());
     let request = request.with_validate_only(false);
     assert_eq!(
