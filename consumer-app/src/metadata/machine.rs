@@ -90,6 +90,8 @@ struct Question {
 #[derive(Debug, Clone, Copy)]
 struct Trouble {
     error: ErrorCode,
+    /// The brokers say it of the topic; else it is about the partition alone.
+    of_topic: bool,
     next_report: Instant,
 }
 
@@ -366,10 +368,8 @@ impl MetadataMachine {
         let mut said = BTreeSet::new();
         let report_after = self.report_after();
         for name in self.assigned.values() {
-            let error = match errors.get(name.topic()) {
-                Some(&error) => Some(error),
-                None => self.partition_trouble(name),
-            };
+            let of_topic = errors.get(name.topic()).copied();
+            let error = of_topic.or_else(|| self.partition_trouble(name));
             let Some(error) = error else {
                 self.troubles.remove(name);
                 continue;
@@ -377,7 +377,10 @@ impl MetadataMachine {
             complete = false;
             let known = self.troubles.get_mut(name);
             match known {
-                Some(trouble) => trouble.error = error,
+                Some(trouble) => {
+                    trouble.error = error;
+                    trouble.of_topic = of_topic.is_some();
+                }
                 None => {
                     // said once a topic, not once for each of its partitions
                     if said.insert(name.topic()) {
@@ -385,6 +388,7 @@ impl MetadataMachine {
                     }
                     let trouble = Trouble {
                         error,
+                        of_topic: of_topic.is_some(),
                         next_report: now + report_after,
                     };
                     self.troubles.insert(name.clone(), trouble);
@@ -392,6 +396,31 @@ impl MetadataMachine {
             }
         }
         complete
+    }
+
+    /// Tells the application what is missing for long. A topic that the brokers have not known for so long is gone, not on its way
+    /// between them: nobody asks for its records any more.
+    fn report_troubles(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        let mut gone = Vec::new();
+        for (name, trouble) in &mut self.troubles {
+            if trouble.next_report > now {
+                continue;
+            }
+            trouble.next_report = now + REPORT_AFTER;
+            let Some(error) = missing_error(name, trouble.error) else {
+                continue;
+            };
+            let unknown = matches!(error, PartitionError::UnknownPartition { .. });
+            if trouble.of_topic && unknown && self.snapshot.topics.contains_key(name.topic()) {
+                gone.push(name.topic());
+            }
+            effects.push(Effect::Report(name.clone(), error));
+        }
+        if !gone.is_empty() {
+            let snapshot = Arc::make_mut(&mut self.snapshot);
+            snapshot.topics.retain(|topic, _| !gone.contains(&&**topic));
+            effects.push(Effect::Publish(Arc::clone(&self.snapshot)));
+        }
     }
 
     /// What is wrong with a partition of a topic that metadata shows.
@@ -498,14 +527,7 @@ impl MetadataMachine {
             self.refreshed = Some(now);
             self.refresh.want();
         }
-        for (name, trouble) in &mut self.troubles {
-            if trouble.next_report <= now {
-                trouble.next_report = now + REPORT_AFTER;
-                if let Some(error) = missing_error(name, trouble.error) {
-                    effects.push(Effect::Report(name.clone(), error));
-                }
-            }
-        }
+        self.report_troubles(now, effects);
         if self
             .silent_since
             .is_some_and(|at| at + self.config.api_timeout <= now)

@@ -277,6 +277,36 @@ fn f025_a_passing_error_of_a_topic_keeps_what_was_known_of_it() {
 }
 
 #[test]
+fn b120_a_topic_that_stays_unknown_is_not_fetched_any_more() {
+    let mut world = World::new();
+    world.assign(1);
+    world.answer(view(&[(1, 5)]));
+    world.stale();
+    let begin = world.now;
+    let mut gone = None;
+    while gone.is_none() {
+        for effect in world.wait(Duration::from_secs(2)) {
+            match effect {
+                Effect::Publish(snapshot) => {
+                    assert!(snapshot.topics.is_empty());
+                    gone = Some(world.now - begin);
+                }
+                Effect::AskMetadata { .. } => {
+                    world.answer(failed_view(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
+                }
+                _ => {}
+            }
+        }
+    }
+    // an error that passes (F025) is shorter
+    assert!(gone >= Some(Duration::from_secs(4)), "{gone:?}");
+    world.wait(Duration::from_secs(2));
+    let effects = world.answer(view(&[(2, 0)]));
+    let leader = published(&effects).unwrap().leader("t", 0);
+    assert_eq!(leader, Some((NodeId(2), 0)));
+}
+
+#[test]
 fn a_missing_topic_is_reported_after_four_seconds_and_again_while_it_lasts() {
     let mut world = World::new();
     world.assign(1);
