@@ -197,7 +197,7 @@ fn f040_connections_do_not_grow_with_restarts() {
 }
 
 #[test]
-fn f041_brokers_that_are_down_are_tried_at_growing_intervals() {
+fn f041_b197_brokers_that_are_down_are_tried_at_growing_intervals() {
     run(async {
         let broker = broker_of(2, 2);
         let directory = Directory::new(&broker, &[("node-1", 1), ("node-2", 2)]);

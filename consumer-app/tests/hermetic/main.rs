@@ -6,6 +6,7 @@ mod batches;
 mod close;
 mod connections;
 mod corruption;
+mod coverage;
 mod errors;
 mod fairness;
 mod fetch_pipeline;
