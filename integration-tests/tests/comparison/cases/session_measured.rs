@@ -13,6 +13,8 @@ const VERSION: i16 = 17;
 const WAIT_MS: i32 = 150;
 /// A wait that something is produced into.
 const LONG_WAIT_MS: i32 = 800;
+/// A wait that nothing but an event ends.
+const UNTIL_WOKEN_MS: i32 = 30_000;
 const TO_BE_WAITING: Duration = Duration::from_millis(200);
 
 pub(crate) async fn run(pair: &mut Pair) -> Result<()> {
@@ -24,7 +26,9 @@ pub(crate) async fn run(pair: &mut Pair) -> Result<()> {
     a_high_watermark_is_told_without_records(pair).await?;
     forgetting_all_ends_the_session(pair).await?;
     who_gave_data_goes_to_the_end(pair).await?;
-    requests_of_a_connection_wait_for_each_other(pair).await
+    requests_of_a_connection_wait_for_each_other(pair).await?;
+    requests_of_a_session_race(pair).await?;
+    a_session_is_closed_during_a_wait(pair).await
 }
 
 /// A topic of three partitions on node 1, each with so many batches of one record with 1,000 bytes.
@@ -255,4 +259,47 @@ async fn fetch_and_list(
         .await?;
     let fetched = connection.receive::<FetchRequest>(VERSION).await?;
     Ok((fetched, connection.receive::<ListOffsetsRequest>(7).await?))
+}
+
+/// While one request of a session waits, the next one comes over another connection.
+async fn requests_of_a_session_race(pair: &mut Pair) -> Result<()> {
+    const T: &str = "measured-race";
+    filled(pair, T, 1).await?;
+    let ends = Fetch::of([(T, 0, 1), (T, 1, 1)]);
+    pair.open_session(T, VERSION, &ends.wait(WAIT_MS)).await?;
+    let overtaken = Fetch::next(T, 1).wait(LONG_WAIT_MS);
+    let overtaken = pair
+        .start::<FetchRequest>(1, "overtaken", VERSION, |names| {
+            overtaken.request(VERSION, names)
+        })
+        .await?;
+    sleep(TO_BE_WAITING).await;
+    let next = Fetch::next(T, 2).wait(WAIT_MS);
+    pair.fetch("overtakes one that waits", VERSION, &next)
+        .await?;
+    pair.finish(overtaken).await?;
+    let next = Fetch::next(T, 3).wait(WAIT_MS);
+    pair.fetch("after the race", VERSION, &next).await
+}
+
+async fn a_session_is_closed_during_a_wait(pair: &mut Pair) -> Result<()> {
+    const T: &str = "measured-closed";
+    filled(pair, T, 1).await?;
+    let end = Fetch::of([(T, 0, 1)]);
+    pair.open_session(T, VERSION, &end.clone().wait(WAIT_MS))
+        .await?;
+    let waiting = Fetch::next(T, 1).wait(UNTIL_WOKEN_MS);
+    let waiting = pair
+        .start::<FetchRequest>(1, "waits while its session is closed", VERSION, |names| {
+            waiting.request(VERSION, names)
+        })
+        .await?;
+    sleep(TO_BE_WAITING).await;
+    let closing = end.in_session(T, -1).wait(0);
+    pair.fetch("closes while another waits", VERSION, &closing)
+        .await?;
+    let one = pair.batch(&["a"]).build();
+    pair.append(T, 0, &one).await?;
+    pair.finish(waiting).await?;
+    pair.fetch("was closed", VERSION, &Fetch::next(T, 2)).await
 }
