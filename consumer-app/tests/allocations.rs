@@ -43,14 +43,21 @@ fn read(records: &Records) -> usize {
         assert!(record.offset() >= 0 && record.timestamp() > 0 && record.topic() == "t");
         let headers = record.headers();
         read += record.key().unwrap().len() + record.value().unwrap().len();
-        read += headers.iter().filter_map(|header| header.value()).map(<[u8]>::len).sum::<usize>();
+        read += headers
+            .iter()
+            .filter_map(|header| header.value())
+            .map(<[u8]>::len)
+            .sum::<usize>();
     }
     read
 }
 
 /// Allocations of a poll of so many records out of a lease, and of reading them.
 async fn allocations(codec: Compression, max_poll_records: usize) -> u64 {
-    let broker = TestBroker::builder().topic("t", 1).start_in_memory().unwrap();
+    let broker = TestBroker::builder()
+        .topic("t", 1)
+        .start_in_memory()
+        .unwrap();
     let records = (0..21_000).map(|n| {
         ProducerRecord::new(format!("value {n}"))
             .key("key")
@@ -65,12 +72,19 @@ async fn allocations(codec: Compression, max_poll_records: usize) -> u64 {
         .connector(Arc::new(Pipe(broker.clone())))
         .spawn_local()
         .unwrap();
-    consumer.assign([TopicPartition::new("t", 0)]).await.unwrap();
+    consumer
+        .assign([TopicPartition::new("t", 0)])
+        .await
+        .unwrap();
     let first = consumer.poll(Duration::from_secs(5)).await.unwrap();
     assert_eq!(first.len(), max_poll_records);
     // what follows is asked for, and everybody else waits
     let fetched = |requests: &[test_broker::RequestRecord]| {
-        requests.iter().filter(|request| request.api_key == ApiKey::Fetch).count() >= 2
+        requests
+            .iter()
+            .filter(|request| request.api_key == ApiKey::Fetch)
+            .count()
+            >= 2
     };
     broker.wait_for_requests(fetched).await;
     let mut sum = 0;
@@ -95,7 +109,10 @@ fn polls_and_iteration_allocate_no_more_for_more_records() {
             .into_iter()
             .map(|records| LocalSet::new().block_on(&runtime, allocations(codec, records)))
             .collect();
-        assert!(counts.iter().all(|&count| count == counts[0]), "{codec}: {counts:?}");
+        assert!(
+            counts.iter().all(|&count| count == counts[0]),
+            "{codec}: {counts:?}"
+        );
         assert!(counts[0] <= 8, "{codec}: {counts:?}");
     }
 }
