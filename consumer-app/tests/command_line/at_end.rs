@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use test_broker::{ApiKey, BatchBuilder, Fault, ProducerRecord, RequestSummary, TestBroker};
+use test_broker::{
+    ApiKey, BatchBuilder, Fault, ProducerRecord, RequestRecord, RequestSummary, TestBroker,
+};
 
 use crate::broker::Broker;
 use crate::process::{Ended, Program, run};
@@ -79,16 +81,21 @@ fn f073_what_is_produced_after_the_start_is_not_printed() {
     broker.inject(Fault::delay(Duration::from_secs(2)).on(ApiKey::Fetch));
     let words = ["consume", "-b", &broker.address, "-t", "t", "-e"];
     let program = Program::start(&words);
-    // it knows the end when it asks for the beginning
+    // it knows the end when it asks for the beginning with the next request of the same connection
     broker.wait_for_requests(|requests| {
-        let looked_up = requests
-            .iter()
-            .filter_map(|request| match &request.summary {
-                RequestSummary::ListOffsets { partitions, .. } => partitions.first(),
-                _ => None,
-            });
-        let times: Vec<_> = looked_up.map(|(_, _, time)| *time).collect();
-        times.ends_with(&[LATEST, EARLIEST])
+        let looked_up = |request: &RequestRecord, wanted| match &request.summary {
+            RequestSummary::ListOffsets { partitions, .. } => {
+                partitions.iter().any(|(_, _, time)| *time == wanted)
+            }
+            _ => false,
+        };
+        requests.iter().enumerate().any(|(index, request)| {
+            let later = || requests[index..].iter();
+            looked_up(request, LATEST)
+                && later().any(|later| {
+                    later.connection == request.connection && looked_up(later, EARLIEST)
+                })
+        })
     });
     broker.fill("t", 0, 10);
     let ended = program.ended();

@@ -218,6 +218,7 @@ fn no_secret_is_shown() {
             "a.toml",
             format!("ssl.key.password = \"{SECRET}\nfetch.min.bytes = 1"),
         ),
+        ("a.toml", format!("= {SECRET}")),
         ("a.toml", format!("ssl.key.password = {SECRET}")),
         (
             "a.toml",
