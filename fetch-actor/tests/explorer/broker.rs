@@ -355,7 +355,8 @@ fn read(node: usize, logs: &Logs, pending: &Pending) -> Vec<ReplyPart> {
             while end < logs.batches[p] {
                 let size = logs.batch_size(p, end);
                 let fits = i64::from(part.bytes) + i64::from(size) <= limit;
-                if !fits && !(first && end == begin) {
+                let whole_all_the_same = first && end == begin;
+                if !(fits || whole_all_the_same) {
                     break;
                 }
                 part.bytes += size;
