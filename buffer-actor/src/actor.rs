@@ -21,7 +21,7 @@ use crate::messages::{
     Abandoned, Assign, AssignmentChanged, AwaitPosition, Block, BufferStatus, FetchDone, GetStatus,
     Granted, LeadersChanged, LookUp, MemoryDecision, MemoryReleased, MetadataStale, NeedMemory,
     NoPosition, Pause, PositionsFound, ReaderGone, ReportError, Reserve, Seek, SeekTo, Take,
-    WakeReader, Withdraw,
+    TopicsRecreated, WakeReader, Withdraw,
 };
 use crate::model::{BufferConfig, Effect, Item, Lookup, Outcome};
 use crate::records::{FetchedRecords, LeasedItem};
@@ -301,6 +301,16 @@ impl Handler<LeadersChanged> for BufferActor {
     fn handle(&mut self, message: LeadersChanged, ctx: &mut Context<Self>) {
         Self::handle(self, ctx, |machine, _, effects| {
             machine.leaders_changed(message.0, effects);
+        });
+    }
+}
+
+impl Handler<TopicsRecreated> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, message: TopicsRecreated, ctx: &mut Context<Self>) {
+        Self::handle(self, ctx, |machine, now, effects| {
+            machine.topics_recreated(now, message.0, effects);
         });
     }
 }

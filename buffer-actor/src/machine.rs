@@ -19,6 +19,7 @@ macro_rules! mutated {
 }
 
 mod budget;
+mod cluster;
 mod done;
 mod invariants;
 mod memory;
@@ -337,46 +338,6 @@ impl<D> BufferMachine<D> {
         }
     }
 
-    /// A lookup succeeded. It counts only if the partition still waits for it.
-    pub fn position_found(
-        &mut self,
-        found: impl IntoIterator<Item = (PartitionId, FetchEpoch, i64)>,
-        effects: &mut Effects<D>,
-    ) {
-        for (id, epoch, offset) in found {
-            let Some(partition) = self.partitions.get_mut(id) else {
-                continue;
-            };
-            if partition.epoch != epoch || !matches!(partition.position, Position::Wanted(_)) {
-                continue;
-            }
-            partition.position = Position::At(offset);
-            partition.eager = true;
-            effects.push(Effect::Position {
-                partition: id,
-                data_epoch: partition.data_epoch,
-                offset: Some(offset),
-            });
-            self.check_partition(id);
-        }
-        self.settle(effects);
-    }
-
-    /// Somebody found out that a partition cannot be read for now; whoever found out tells when that changes or says it again.
-    pub fn report_error(
-        &mut self,
-        now: Instant,
-        name: &TopicPartition,
-        error: PartitionError,
-        effects: &mut Effects<D>,
-    ) {
-        if let Some(id) = self.partitions.find(name) {
-            self.report(id, error);
-            self.notice_data(now, id, effects);
-            self.settle(effects);
-        }
-    }
-
     /// Stops or resumes fetching of partitions. A pause changes what may be granted, too: a paused partition no longer holds
     /// up its node when its read-ahead is at the limit (I8).
     ///
@@ -417,40 +378,6 @@ impl<D> BufferMachine<D> {
             self.settle(effects);
         }
         Ok(())
-    }
-
-    /// The planner learned of new leaders: what is in flight to the old ones is void, what was read from them stays.
-    pub fn leaders_changed(
-        &mut self,
-        moved: impl IntoIterator<Item = PartitionId>,
-        effects: &mut Effects<D>,
-    ) {
-        for id in moved {
-            let mut epoch = self.next_epoch();
-            self.end_backoff(id);
-            let Some(partition) = self.partitions.get_mut(id) else {
-                continue;
-            };
-            if mutated!(self, MoveKeepsEpoch) {
-                epoch = partition.epoch;
-            }
-            partition.void_requests(epoch);
-            // a lookup in flight went to the old leader and answers for the old epoch
-            if let Position::Wanted(to) = partition.position {
-                effects.push(Effect::Lookup(Lookup {
-                    partition: id,
-                    name: partition.name.clone(),
-                    epoch,
-                    to,
-                }));
-            }
-            self.check_partition(id);
-            // until its new leader is offered, no node is: what stands for the old one names it still
-            if let Some(partition) = self.partitions.get_mut(id) {
-                partition.home = None;
-            }
-        }
-        self.settle(effects);
     }
 
     /// The reader met a batch that cannot be read: nothing behind it is fetched until the application seeks.

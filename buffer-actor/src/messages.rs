@@ -42,6 +42,11 @@ pub struct Withdraw {
 #[rtype(result = "()")]
 pub struct LeadersChanged(pub Vec<PartitionId>);
 
+/// Metadata -> Buffer: the topics of these were deleted and created again under their names (KIP-516).
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct TopicsRecreated(pub Vec<PartitionId>);
+
 /// Buffer -> Fetch: a request was granted. Dropped unread, it is given back.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]

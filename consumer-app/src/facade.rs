@@ -151,6 +151,7 @@ pub(crate) fn start(
         metadata::Neighbours {
             snapshot: fetch.clone().recipient(),
             found: buffer.clone().recipient(),
+            recreated: buffer.clone().recipient(),
             report: buffer.clone().recipient(),
             wake_reader: buffer.clone().recipient(),
         },

@@ -10,6 +10,8 @@ mod machine;
 mod refresh;
 #[cfg(test)]
 mod tests;
+mod topic_ids;
+mod troubles;
 mod view;
 
 pub(crate) use actor::{AskPartitions, MetadataActor, Neighbours, Options};

@@ -9,7 +9,8 @@ use actix::fut::{ActorFutureExt, wrap_future};
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient, ResponseFuture};
 use buffer_actor::Alarm;
 use buffer_actor::messages::{
-    AssignmentChanged, LookUp, MetadataStale, PositionsFound, ReportError, WakeReader,
+    AssignmentChanged, LookUp, MetadataStale, PositionsFound, ReportError, TopicsRecreated,
+    WakeReader,
 };
 use fetch_actor::messages::{LeaderUnknown, SnapshotChanged};
 use session_actor::messages::{NodeReached, RefreshMetadata};
@@ -52,6 +53,8 @@ pub(crate) struct Neighbours {
     pub(crate) snapshot: Recipient<SnapshotChanged>,
     /// Buffer.
     pub(crate) found: Recipient<PositionsFound>,
+    /// Buffer.
+    pub(crate) recreated: Recipient<TopicsRecreated>,
     /// Buffer.
     pub(crate) report: Recipient<ReportError>,
     /// Buffer.
@@ -144,6 +147,12 @@ impl MetadataActor {
                 self.neighbours.snapshot.do_send(SnapshotChanged(snapshot));
             }
             Effect::Found(found) => self.neighbours.found.do_send(PositionsFound(found)),
+            Effect::Recreated(topic, partitions) => {
+                warn!(%topic, "the topic was deleted and created again; it is read from where auto.offset.reset says");
+                self.neighbours
+                    .recreated
+                    .do_send(TopicsRecreated(partitions));
+            }
             Effect::Report(partition, error) => {
                 self.neighbours
                     .report

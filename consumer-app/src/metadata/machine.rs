@@ -1,6 +1,6 @@
 //! The decisions of metadata: what to ask, what an answer changes, what the application must hear. No clock, no I/O.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,9 @@ use session_actor::wire::{Address, ErrorCode, Peer, WireError};
 
 use super::lookups::{Asked, Lookups};
 use super::refresh::Refresh;
-use super::view::{View, lookup_error, merge_topic, missing_error};
-
-/// A partition that metadata does not show is reported to the application after this time, and again each time it passes.
-const REPORT_AFTER: Duration = Duration::from_secs(4);
+use super::topic_ids::{TopicId, TopicIds};
+use super::troubles::{REPORT_AFTER, Troubles};
+use super::view::{View, lookup_error, merge_topic};
 
 /// So often in a row a broker must be of no use before the application hears of it: one broken answer is no news.
 const FAILURES_BEFORE_TOLD: u32 = 3;
@@ -56,6 +55,8 @@ pub(super) enum Effect {
     Publish(Arc<ClusterSnapshot>),
     /// To the buffer.
     Found(Vec<(PartitionId, FetchEpoch, i64)>),
+    /// To the buffer: this topic was deleted and created again, and these are its partitions.
+    Recreated(Arc<str>, Vec<PartitionId>),
     /// To the buffer: tell the application.
     Report(TopicPartition, PartitionError),
     /// To the application: no broker was reachable for `default.api.timeout.ms`, or what answers is no broker.
@@ -87,14 +88,6 @@ struct Question {
     error: ErrorCode,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Trouble {
-    error: ErrorCode,
-    /// The brokers say it of the topic; else it is about the partition alone.
-    of_topic: bool,
-    next_report: Instant,
-}
-
 /// See the [module's documentation](super).
 pub(super) struct MetadataMachine {
     config: MetadataConfig,
@@ -103,7 +96,8 @@ pub(super) struct MetadataMachine {
     /// Topics that somebody asked about, and until when.
     questions: BTreeMap<Arc<str>, Question>,
     /// Topics and partitions that metadata does not show.
-    troubles: BTreeMap<TopicPartition, Trouble>,
+    troubles: Troubles,
+    topic_ids: TopicIds,
     refresh: Refresh,
     lookups: Lookups,
     refreshed: Option<Instant>,
@@ -125,7 +119,8 @@ impl MetadataMachine {
             snapshot: Arc::default(),
             assigned: BTreeMap::new(),
             questions: BTreeMap::new(),
-            troubles: BTreeMap::new(),
+            troubles: Troubles::default(),
+            topic_ids: TopicIds::default(),
             refreshed: None,
             silent_since: None,
             last_error: None,
@@ -328,9 +323,16 @@ impl MetadataMachine {
             topics: self.snapshot.topics.clone(),
         };
         let mut errors: BTreeMap<Arc<str>, ErrorCode> = BTreeMap::new();
+        let mut recreated = Vec::new();
         for topic in view.topics {
             let name: Arc<str> = topic.name.as_str().into();
             if topic.error == ErrorCode::NONE {
+                match self.topic_ids.judge(&name, topic.id) {
+                    TopicId::Current => {}
+                    TopicId::Recreated => recreated.push(Arc::clone(&name)),
+                    // of a broker that has not heard of the new one
+                    TopicId::Former => continue,
+                }
                 let known = next.topics.get(&name);
                 let merged = merge_topic(&name, topic, known);
                 next.topics.insert(name, merged);
@@ -338,6 +340,13 @@ impl MetadataMachine {
                 // it keeps what was known of it: a passing error must not make its partitions vanish
                 errors.insert(name, topic.error);
             }
+        }
+        // before anybody can ask for the new topic at a position of the old one
+        for topic in recreated {
+            let named = self.assigned.iter();
+            let named = named.filter(|(_, name)| *name.topic() == *topic);
+            let partitions = named.map(|(id, _)| *id).collect();
+            effects.push(Effect::Recreated(topic, partitions));
         }
         if next != *self.snapshot {
             self.snapshot = Arc::new(next);
@@ -351,90 +360,28 @@ impl MetadataMachine {
             }
         }
         self.answer_questions(now, effects);
-        self.note_troubles(now, &errors, effects) && self.questions.is_empty()
+        self.troubles.note(
+            now + report_after,
+            self.assigned.values(),
+            &errors,
+            &self.snapshot,
+            effects,
+        );
+        self.troubles.is_empty() && self.questions.is_empty()
     }
 
-    fn report_after(&self) -> Duration {
-        REPORT_AFTER.min(self.config.api_timeout / 2)
-    }
-
-    fn note_troubles(
-        &mut self,
-        now: Instant,
-        errors: &BTreeMap<Arc<str>, ErrorCode>,
-        effects: &mut Vec<Effect>,
-    ) -> bool {
-        let mut complete = true;
-        let mut said = BTreeSet::new();
-        let report_after = self.report_after();
-        for name in self.assigned.values() {
-            let of_topic = errors.get(name.topic()).copied();
-            let error = of_topic.or_else(|| self.partition_trouble(name));
-            let Some(error) = error else {
-                self.troubles.remove(name);
-                continue;
-            };
-            complete = false;
-            let known = self.troubles.get_mut(name);
-            match known {
-                Some(trouble) => {
-                    trouble.error = error;
-                    trouble.of_topic = of_topic.is_some();
-                }
-                None => {
-                    // said once a topic, not once for each of its partitions
-                    if said.insert(name.topic()) {
-                        effects.push(Effect::Missing(name.topic().into(), error));
-                    }
-                    let trouble = Trouble {
-                        error,
-                        of_topic: of_topic.is_some(),
-                        next_report: now + report_after,
-                    };
-                    self.troubles.insert(name.clone(), trouble);
-                }
-            }
-        }
-        complete
-    }
-
-    /// Tells the application what is missing for long. A topic that the brokers have not known for so long is gone, not on its way
-    /// between them: nobody asks for its records any more.
-    fn report_troubles(&mut self, now: Instant, effects: &mut Vec<Effect>) {
-        let mut gone = Vec::new();
-        for (name, trouble) in &mut self.troubles {
-            if trouble.next_report > now {
-                continue;
-            }
-            trouble.next_report = now + REPORT_AFTER;
-            let Some(error) = missing_error(name, trouble.error) else {
-                continue;
-            };
-            let unknown = matches!(error, PartitionError::UnknownPartition { .. });
-            if trouble.of_topic && unknown && self.snapshot.topics.contains_key(name.topic()) {
-                gone.push(name.topic());
-            }
-            effects.push(Effect::Report(name.clone(), error));
-        }
-        if !gone.is_empty() {
+    /// Topics that the brokers have not known for long are gone, not on their way between them: nobody asks for their records.
+    fn forget(&mut self, topics: &[Arc<str>], effects: &mut Vec<Effect>) {
+        let known = &self.snapshot.topics;
+        if topics.iter().any(|topic| known.contains_key(topic)) {
             let snapshot = Arc::make_mut(&mut self.snapshot);
-            snapshot.topics.retain(|topic, _| !gone.contains(&&**topic));
+            snapshot.topics.retain(|topic, _| !topics.contains(topic));
             effects.push(Effect::Publish(Arc::clone(&self.snapshot)));
         }
     }
 
-    /// What is wrong with a partition of a topic that metadata shows.
-    fn partition_trouble(&self, name: &TopicPartition) -> Option<ErrorCode> {
-        let partition = self.snapshot.topics.get(name.topic()).and_then(|topic| {
-            topic
-                .partitions
-                .get(usize::try_from(name.partition()).ok()?)
-        });
-        match partition {
-            None => Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
-            Some(partition) if partition.node.is_none() => Some(ErrorCode::LEADER_NOT_AVAILABLE),
-            Some(_) => None,
-        }
+    fn report_after(&self) -> Duration {
+        REPORT_AFTER.min(self.config.api_timeout / 2)
     }
 
     /// A request for offsets ended.
@@ -494,11 +441,7 @@ impl MetadataMachine {
             .filter(|_| !self.assigned.is_empty())
             .map(|at| at + self.config.max_age);
         let silence = self.silent_since.map(|at| at + self.config.api_timeout);
-        let report = self
-            .troubles
-            .values()
-            .map(|trouble| trouble.next_report)
-            .min();
+        let report = self.troubles.next_report();
         let question = self
             .questions
             .values()
@@ -527,7 +470,8 @@ impl MetadataMachine {
             self.refreshed = Some(now);
             self.refresh.want();
         }
-        self.report_troubles(now, effects);
+        let gone = self.troubles.report(now, effects);
+        self.forget(&gone, effects);
         if self
             .silent_since
             .is_some_and(|at| at + self.config.api_timeout <= now)

@@ -277,6 +277,34 @@ fn f025_a_passing_error_of_a_topic_keeps_what_was_known_of_it() {
 }
 
 #[test]
+fn f012_b120_who_reads_a_topic_hears_that_it_was_made_anew_before_anybody_asks_for_it() {
+    let mut world = World::new();
+    world.assign(2);
+    world.answer(view(&[(1, 5), (1, 5)]));
+    let answer = |world: &mut World, id| {
+        world.stale();
+        world.wait(Duration::from_secs(2));
+        let mut view = view(&[(1, 0), (1, 0)]);
+        view.topics[0].id = Uuid::from_u128(id);
+        world.answer(view)
+    };
+    let effects = answer(&mut world, 8);
+    let [
+        Effect::Recreated(topic, partitions),
+        Effect::Publish(snapshot),
+        ..,
+    ] = &effects[..]
+    else {
+        panic!("{effects:?}");
+    };
+    assert_eq!((&**topic, &partitions[..]), ("t", &[id(0), id(1)][..]));
+    assert_eq!(snapshot.leader("t", 0), Some((NodeId(1), 0)));
+    // a broker that has not heard of it changes nothing
+    assert!(published(&answer(&mut world, 7)).is_none());
+    assert!(published(&answer(&mut world, 8)).is_none());
+}
+
+#[test]
 fn b120_a_topic_that_stays_unknown_is_not_fetched_any_more() {
     let mut world = World::new();
     world.assign(1);

@@ -33,6 +33,33 @@ fn b007_b008_data_of_a_partition_that_is_unassigned_is_dropped_and_the_other_is_
 }
 
 #[test]
+fn f012_b120_a_topic_made_anew_is_read_from_where_the_reset_policy_says() {
+    let mut world = World::new(config(), 2);
+    let first = world.reserve(Lane::Session).unwrap();
+    let replies = vec![data(&first.asks[0], 10, 100), data(&first.asks[1], 10, 100)];
+    world.done(&first, replies);
+    // the first reply is buffered, the second request is in flight
+    let second = world.reserve(Lane::Session).unwrap();
+    let recreated = world.ids[0];
+    world.run(|machine, now, effects| machine.topics_recreated(now, [recreated], effects));
+    let replies = vec![data(&second.asks[0], 5, 50), data(&second.asks[1], 5, 50)];
+    world.done(&second, replies);
+    let items = world.take();
+    assert_eq!(spans(&world, &items), [(1, 0, 10)]);
+    let lookup = world.lookups.pop().unwrap();
+    assert_eq!(
+        (lookup.partition, lookup.to),
+        (recreated, ResetTo::Earliest)
+    );
+    // the other one goes on meanwhile
+    assert_eq!(offsets(&world.reserve(Lane::Session).unwrap()), [(15, false)]);
+    assert_eq!(world.reserve(Lane::Quick), None);
+    let found = [(lookup.partition, lookup.epoch, 3)];
+    let effects = world.run(|machine, _, effects| machine.position_found(found, effects));
+    assert_eq!(offsets(&grant(effects).unwrap()), [(3, false)]);
+}
+
+#[test]
 fn b009_a_reply_for_a_partition_that_went_gives_nothing() {
     let mut world = World::new(config(), 1);
     let first = world.reserve(Lane::Session).unwrap();
