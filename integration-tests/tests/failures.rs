@@ -9,6 +9,7 @@ mod failures {
     pub(crate) mod away;
     pub(crate) mod follower;
     pub(crate) mod leaders;
+    pub(crate) mod recreated;
     pub(crate) mod retries;
     pub(crate) mod wrong;
 }
