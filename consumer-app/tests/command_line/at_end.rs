@@ -232,7 +232,8 @@ fn f073_a_partition_that_is_read_to_its_end_is_not_fetched_on() {
     broker
         .produce("t", 0, [ProducerRecord::new("late")])
         .unwrap();
-    assert!(program.wait_for_word("waiting: ").contains("t-1"));
+    let waits = program.wait_for_word("waiting: ");
+    assert!(waits.contains("t-1") && !waits.contains("t-0"), "{waits}");
     let fetched_on = broker.requests().into_iter().any(|request| {
         let fetch = request.fetch().cloned();
         let partitions = fetch.into_iter().flat_map(|fetch| fetch.partitions);

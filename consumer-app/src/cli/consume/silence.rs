@@ -45,9 +45,12 @@ pub(super) struct View {
 
 impl Stage {
     pub(super) fn of(consumer: &Consumer) -> Self {
+        // those that have been read to where they were to end
+        let paused = consumer.paused();
         let mut views: Vec<_> = consumer
             .assignment()
             .into_iter()
+            .filter(|name| !paused.contains(name))
             .map(|name| View {
                 position: consumer.position(&name),
                 end: consumer.known_end(&name),
