@@ -25,8 +25,9 @@ use crate::wire::connect::Connect;
 use crate::wire::fetch::{FetchDecoder, IsolationLevel};
 use crate::wire::{Peer, WireError};
 
-/// How long a lane that is closed waits for the broker to take note.
-const CLOSE_LIMIT: Duration = Duration::from_millis(500);
+/// How much longer than a long poll may take, behind which the request that ends the session waits, a lane that is closed waits
+/// for the broker to take note.
+const CLOSE_GRACE: Duration = Duration::from_secs(1);
 
 /// What all lanes of a consumer have in common.
 #[derive(Clone)]
@@ -307,7 +308,8 @@ impl Handler<CloseLane> for SessionActor {
         }
         // its answer is awaited, so that the broker has acted before the connection closes
         self.flush(ctx);
-        ctx.run_later(CLOSE_LIMIT, |actor, ctx| actor.finish(ctx));
+        let limit = self.options.config.fetch_max_wait + CLOSE_GRACE;
+        ctx.run_later(limit, |actor, ctx| actor.finish(ctx));
     }
 }
 
