@@ -13,8 +13,10 @@ const NEWS_INTERVAL: Duration = Duration::from_millis(1);
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct Reader {
     parked: Option<Parked>,
-    /// Partitions of which the reader has unread data.
-    holding: Vec<PartitionId>,
+    /// Partitions of which the reader has unread data, and the answer that gave it.
+    holding: Vec<(PartitionId, u64)>,
+    /// Answers given so far.
+    answers: u64,
     /// Something came, or may be given now, and the reader that waits was not answered yet.
     due: bool,
     /// The reader was told to look again and sent no take since. That take brings it whatever news there are, so it need not
@@ -45,20 +47,33 @@ impl Reader {
     }
 
     pub(super) fn forget(&mut self, id: PartitionId) {
-        self.holding.retain(|&held| held != id);
+        self.holding.retain(|&(held, _)| held != id);
     }
 }
 
 impl<D> BufferMachine<D> {
     /// The application wants records. Answered at once with what is there, or when something comes, or empty at its deadline.
     /// A second request of the reader replaces the first, whose answer is empty.
+    ///
+    /// For a reader that has received every answer to its former takes. One that may not have says so with
+    /// [`take_after`](Self::take_after).
     pub fn take(&mut self, now: Instant, request: TakeRequest<D>, effects: &mut Effects<D>) {
-        if let Some(parked) = self.reader.parked.take() {
-            effects.push(Effect::Answer(parked.id, Lease { items: Vec::new() }));
-        }
+        self.take_after(now, u64::MAX, request, effects);
+    }
+
+    /// As [`take`](Self::take), of a reader that has received so many answers so far. What later ones leased it holds without
+    /// knowing of it: to take it for finished would give it the records behind them first.
+    pub fn take_after(
+        &mut self,
+        now: Instant,
+        received: u64,
+        request: TakeRequest<D>,
+        effects: &mut Effects<D>,
+    ) {
+        self.end_parked(effects);
         self.reader.told = false;
         self.reader.news_due = None;
-        self.end_leases(&request.holding);
+        self.end_leases(&request.holding, received);
         for completed in request.returned {
             self.give_back(completed);
         }
@@ -71,16 +86,29 @@ impl<D> BufferMachine<D> {
                     until,
                 });
             }
-            _ => effects.push(Effect::Answer(request.id, Lease { items })),
+            _ => self.answer(request.id, items, effects),
         }
         self.settle(effects);
     }
 
+    fn answer(&mut self, id: TakeId, items: Vec<Item<D>>, effects: &mut Effects<D>) {
+        self.reader.answers += 1;
+        effects.push(Effect::Answer(id, Lease { items }));
+    }
+
+    /// Answers a take that waits with nothing. Returns whether there was one.
+    fn end_parked(&mut self, effects: &mut Effects<D>) -> bool {
+        let parked = self.reader.parked.take();
+        let waited = parked.is_some();
+        if let Some(parked) = parked {
+            self.answer(parked.id, Vec::new(), effects);
+        }
+        waited
+    }
+
     /// There is something to see elsewhere: the reader that waits is answered with nothing.
     pub fn wake_reader(&mut self, effects: &mut Effects<D>) {
-        if let Some(parked) = self.reader.parked.take() {
-            effects.push(Effect::Answer(parked.id, Lease { items: Vec::new() }));
-        } else {
+        if !self.end_parked(effects) {
             self.reader.woken = true;
             self.notice_change(effects);
         }
@@ -89,7 +117,8 @@ impl<D> BufferMachine<D> {
     /// The reader went away: what it was leased is free, nobody waits.
     pub fn reader_gone(&mut self, effects: &mut Effects<D>) {
         self.reader.parked = None;
-        self.end_leases(&[]);
+        self.reader.answers = 0;
+        self.end_leases(&[], u64::MAX);
         self.settle(effects);
     }
 
@@ -99,21 +128,21 @@ impl<D> BufferMachine<D> {
         self.ready.retain(|&id| partitions.get(id).is_some());
         self.reader
             .holding
-            .retain(|&id| partitions.get(id).is_some());
+            .retain(|&(id, _)| partitions.get(id).is_some());
     }
 
-    fn end_leases(&mut self, still_held: &[PartitionId]) {
+    fn end_leases(&mut self, still_held: &[PartitionId], received: u64) {
         for &id in still_held {
             if let Some(partition) = self.partitions.get_mut(id) {
                 partition.still_held = true;
             }
         }
         let mut held = std::mem::take(&mut self.reader.holding);
-        held.retain(|&id| {
+        held.retain(|&(id, answer)| {
             let Some(partition) = self.partitions.get_mut(id) else {
                 return false;
             };
-            if std::mem::take(&mut partition.still_held) {
+            if std::mem::take(&mut partition.still_held) || answer > received {
                 return true;
             }
             partition.held_by_reader = false;
@@ -184,7 +213,7 @@ impl<D> BufferMachine<D> {
             self.leased_bytes += bytes;
             if let Item::Data(_) = &item {
                 partition.held_by_reader = true;
-                self.reader.holding.push(id);
+                self.reader.holding.push((id, self.reader.answers + 1));
             }
             items.push(item);
             if crossed && !mutated!(self, LeaseLooksNotAgain) {
@@ -241,13 +270,14 @@ impl<D> BufferMachine<D> {
         if !items.is_empty()
             && let Some(parked) = self.reader.parked.take()
         {
-            effects.push(Effect::Answer(parked.id, Lease { items }));
+            self.answer(parked.id, items, effects);
         }
     }
 
     pub(super) fn reader_timeout(&mut self, now: Instant, effects: &mut Effects<D>) {
-        if let Some(parked) = self.reader.parked.take_if(|parked| parked.until <= now) {
-            effects.push(Effect::Answer(parked.id, Lease { items: Vec::new() }));
+        let parked = self.reader.parked.as_ref();
+        if parked.is_some_and(|parked| parked.until <= now) {
+            self.end_parked(effects);
         }
         if self.reader.news_due.take_if(|due| *due <= now).is_some() {
             self.reader.last_news = Some(now);

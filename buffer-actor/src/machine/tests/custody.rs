@@ -52,7 +52,10 @@ fn f012_b120_a_topic_made_anew_is_read_from_where_the_reset_policy_says() {
         (recreated, ResetTo::Earliest)
     );
     // the other one goes on meanwhile
-    assert_eq!(offsets(&world.reserve(Lane::Session).unwrap()), [(15, false)]);
+    assert_eq!(
+        offsets(&world.reserve(Lane::Session).unwrap()),
+        [(15, false)]
+    );
     assert_eq!(world.reserve(Lane::Quick), None);
     let found = [(lookup.partition, lookup.epoch, 3)];
     let effects = world.run(|machine, _, effects| machine.position_found(found, effects));

@@ -50,6 +50,48 @@ fn i8_a_reader_that_is_woken_before_its_take_arrives_does_not_wait() {
 }
 
 #[test]
+fn i6_what_an_answer_leased_that_the_reader_has_not_received_is_still_held() {
+    let mut world = World::new(config(), 1);
+    let wait = Some(Duration::from_secs(1));
+    let fetch = |world: &mut World| {
+        let asked = world.reserve(Lane::Session).unwrap();
+        world.done(&asked, vec![data(&asked.asks[0], 5, 50)])
+    };
+    // `World::new` took once
+    world.request(Vec::new(), Vec::new(), wait);
+    let first = answer(fetch(&mut world)).unwrap();
+    assert_eq!(spans(&world, &first), [(0, 0, 5)]);
+    fetch(&mut world);
+    // a poll was given up with that answer under way; the next one asks before it arrives
+    let take = |world: &mut World, received, holding: Vec<PartitionId>| {
+        let effects = world.run(|machine, now, effects| {
+            let request = TakeRequest {
+                id: TakeId(9),
+                holding,
+                returned: Vec::new(),
+                until: None,
+            };
+            machine.take_after(now, received, request, effects);
+        });
+        answer(effects).unwrap()
+    };
+    assert_eq!(
+        take(&mut world, 1, Vec::new()),
+        [],
+        "given now, it would come before what comes before it"
+    );
+    // both answers arrived, and the records of the first are not used up
+    let id = world.ids[0];
+    assert_eq!(take(&mut world, 3, vec![id]), []);
+    let items = take(&mut world, 4, Vec::new());
+    assert_eq!(spans(&world, &items), [(0, 5, 10)]);
+    // the next reader has received nothing, and holds nothing
+    world.run(|machine, _, effects| machine.reader_gone(effects));
+    fetch(&mut world);
+    assert_eq!(take(&mut world, 0, Vec::new()).len(), 1);
+}
+
+#[test]
 fn a_second_take_replaces_the_first() {
     let mut world = World::new(config(), 1);
     let wait = Some(Duration::from_secs(1));
