@@ -86,7 +86,6 @@ impl BufferActor {
         }
     }
 
-    /// One message: bytes that came or went since the last one, the event itself, what it caused, the next deadline.
     fn handle<R>(
         &mut self,
         ctx: &mut Context<Self>,
@@ -97,6 +96,19 @@ impl BufferActor {
         ) -> R,
     ) -> R {
         self.messages += 1;
+        self.step(ctx, event)
+    }
+
+    /// One message: bytes that came or went since the last one, the event itself, what it caused, the next deadline.
+    fn step<R>(
+        &mut self,
+        ctx: &mut Context<Self>,
+        event: impl FnOnce(
+            &mut BufferMachine<FetchedRecords>,
+            Instant,
+            &mut Vec<Effect<FetchedRecords>>,
+        ) -> R,
+    ) -> R {
         let now = tokio::time::Instant::now().into_std();
         let mut effects = mem::take(&mut self.effects);
         self.account(&mut effects);
@@ -104,6 +116,7 @@ impl BufferActor {
         while self.memory.want(self.machine.waits_for_memory()) {
             self.account(&mut effects);
         }
+        self.memory.set_reserved(self.machine.memory_reserved());
         self.perform(&mut effects);
         self.effects = effects;
         self.alarm.set(self.machine.poll_timeout(), ctx, Self::ring);
@@ -482,7 +495,9 @@ impl Handler<AwaitPosition> for BufferActor {
 impl Handler<GetStatus> for BufferActor {
     type Result = MessageResult<GetStatus>;
 
-    fn handle(&mut self, _: GetStatus, _: &mut Context<Self>) -> MessageResult<GetStatus> {
+    /// Not counted as a message: looking changes nothing. What was dropped since the last message is no longer in use.
+    fn handle(&mut self, _: GetStatus, ctx: &mut Context<Self>) -> MessageResult<GetStatus> {
+        self.step(ctx, |_, _, _| {});
         let reasons = self
             .machine
             .assignment()

@@ -149,6 +149,11 @@ impl<D> BufferMachine<D> {
         self.counters
     }
 
+    /// Bytes of the budget set aside for replies on their way.
+    pub fn memory_reserved(&self) -> u64 {
+        self.budget.reserved()
+    }
+
     /// Bytes of the budget in use: reserved, buffered, leased, kept.
     pub fn memory_used(&self) -> u64 {
         self.budget.used()

@@ -29,6 +29,8 @@ struct Shared {
     allocated: AtomicU64,
     /// Bytes that count and are alive.
     alive: AtomicU64,
+    /// Set aside for replies that are on their way.
+    reserved: AtomicU64,
     /// Bytes released since the buffer actor last asked.
     released: AtomicU64,
     /// Bytes charged since, for what is not part of a reservation.
@@ -46,6 +48,7 @@ impl Memory {
             idle: Mutex::new(Vec::new()),
             allocated: AtomicU64::new(0),
             alive: AtomicU64::new(0),
+            reserved: AtomicU64::new(0),
             released: AtomicU64::new(0),
             charged: AtomicU64::new(0),
             wanted: AtomicBool::new(false),
@@ -69,9 +72,15 @@ impl Memory {
         self.seal(filled, counted)
     }
 
-    /// Whether more is alive than `buffer.memory`: decompressed batches may bring that about, one a poll.
+    /// Whether more is in use than `buffer.memory`, reservations included: decompressed batches may bring that about.
     pub fn is_over_limit(&self) -> bool {
-        self.0.alive.load(Ordering::Relaxed) > self.0.limit as u64
+        let used = self.0.alive.load(Ordering::Relaxed) + self.0.reserved.load(Ordering::Relaxed);
+        used > self.0.limit as u64
+    }
+
+    /// What the buffer actor has set aside for replies.
+    pub(crate) fn set_reserved(&self, bytes: u64) {
+        self.0.reserved.store(bytes, Ordering::Relaxed);
     }
 
     fn seal(&self, filled: Vec<u8>, counted: u64) -> Bytes {

@@ -202,6 +202,9 @@ pub enum Item<D> {
 pub struct TakeRequest<D> {
     /// Names the one who waits.
     pub id: TakeId,
+    /// How many answers the reader has received so far. What later ones leased it holds without knowing of it: to take it for
+    /// finished would give the records behind them first.
+    pub received: u64,
     /// Partitions of which the reader still has unread data: it gets no second completed fetch of them.
     pub holding: Vec<PartitionId>,
     /// Unread data of paused partitions, given back.

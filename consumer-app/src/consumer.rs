@@ -100,12 +100,13 @@ impl Consumer {
         self.reader.poll_batches(timeout).await
     }
 
-    fn check_pollable(&self) -> Result<()> {
+    fn check_pollable(&mut self) -> Result<()> {
         if self.ports.status.is_closed() {
             Err(Error::Closed)
         } else if self.ports.status.is_assigned() {
             Ok(())
         } else {
+            self.reader.drop_lease();
             Err(Error::NothingAssigned)
         }
     }

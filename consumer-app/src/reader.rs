@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use self::batches::Failures;
 pub use self::batches::{Batches, DecodeFailed, PartitionBatches};
-use self::part::{Part, Step};
+use self::part::{Allowance, Part, Step};
 use crate::error::{Error, Result};
 use crate::records::Records;
 use crate::status::Status;
@@ -55,6 +55,8 @@ pub(crate) struct Reader {
     decoder: Decoder,
     /// Answers that are still to come, oldest first. A poll that is dropped leaves them here.
     awaited: VecDeque<Awaited>,
+    /// Answers that came.
+    received: u64,
     /// What was leased and not given out, the partition served longest ago first.
     parts: VecDeque<Held>,
     /// The change word when it was last acted upon.
@@ -92,6 +94,7 @@ impl Reader {
             status,
             memory,
             awaited: VecDeque::new(),
+            received: 0,
             parts: VecDeque::new(),
             seen: 0,
             failures: Failures::default(),
@@ -145,6 +148,12 @@ impl Reader {
             self.wait(deadline).await?;
             now = clock();
         }
+    }
+
+    /// Nothing is assigned: what is in hand is void, and its memory free. Answers on their way stay awaited, since the buffer
+    /// may yet give records of a later assignment to one of them.
+    pub(crate) fn drop_lease(&mut self) {
+        self.parts.clear();
     }
 
     /// Something changed: drops what is void, gives back what is paused, asks what is new.
@@ -216,6 +225,7 @@ impl Reader {
             request: TakeRequest {
                 // the buffer names it
                 id: TakeId(0),
+                received: self.received,
                 holding,
                 returned,
                 until,
@@ -233,6 +243,7 @@ impl Reader {
         self.awaited.pop_front();
         match answer {
             Ok(items) => {
+                self.received += 1;
                 self.hold(items);
                 Ok(())
             }
@@ -247,6 +258,7 @@ impl Reader {
             && let Ok(items) = awaited.answer.try_recv()
         {
             self.awaited.pop_front();
+            self.received += 1;
             self.hold(items);
         }
     }
@@ -280,11 +292,27 @@ impl Reader {
     }
 
     /// What can be given without asking; `None` if that is nothing.
+    ///
+    /// The budget is overdrawn by one batch at a time, and only when none is at hand that is decompressed already.
     fn gather(&mut self, now: Instant) -> Option<Result<Records>> {
+        let mut allowance = Allowance {
+            records: self.options.max_poll_records,
+            overdraws: 0,
+            fell_short: false,
+        };
+        let served = self.serve(now, &mut allowance);
+        if served.is_some() || !allowance.fell_short {
+            return served;
+        }
+        allowance.overdraws = 1;
+        self.serve(now, &mut allowance)
+    }
+
+    /// Gives each part its turn, as long as something is allowed.
+    fn serve(&mut self, now: Instant, allowance: &mut Allowance) -> Option<Result<Records>> {
         let mut records = Records::new(self.shared.clone());
-        let mut room = self.options.max_poll_records;
         let mut turns = self.parts.len();
-        while turns > 0 && room > 0 {
+        while turns > 0 && allowance.records > 0 {
             turns -= 1;
             match self.parts.pop_front()? {
                 Held::Error(error) if records.is_empty() && !records.has_moved() => {
@@ -298,7 +326,7 @@ impl Reader {
                 Held::Part(mut part) => {
                     let step = part.give(
                         &mut records,
-                        &mut room,
+                        allowance,
                         now,
                         &mut self.decoder,
                         &mut self.memory,

@@ -38,6 +38,10 @@ impl Budget {
         }
     }
 
+    pub(super) const fn reserved(&self) -> u64 {
+        self.reserved
+    }
+
     pub(super) fn used(&self) -> u64 {
         self.reserved + u64::try_from(self.held).unwrap_or(0)
     }

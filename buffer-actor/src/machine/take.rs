@@ -54,26 +54,11 @@ impl Reader {
 impl<D> BufferMachine<D> {
     /// The application wants records. Answered at once with what is there, or when something comes, or empty at its deadline.
     /// A second request of the reader replaces the first, whose answer is empty.
-    ///
-    /// For a reader that has received every answer to its former takes. One that may not have says so with
-    /// [`take_after`](Self::take_after).
     pub fn take(&mut self, now: Instant, request: TakeRequest<D>, effects: &mut Effects<D>) {
-        self.take_after(now, u64::MAX, request, effects);
-    }
-
-    /// As [`take`](Self::take), of a reader that has received so many answers so far. What later ones leased it holds without
-    /// knowing of it: to take it for finished would give it the records behind them first.
-    pub fn take_after(
-        &mut self,
-        now: Instant,
-        received: u64,
-        request: TakeRequest<D>,
-        effects: &mut Effects<D>,
-    ) {
         self.end_parked(effects);
         self.reader.told = false;
         self.reader.news_due = None;
-        self.end_leases(&request.holding, received);
+        self.end_leases(&request.holding, request.received);
         for completed in request.returned {
             self.give_back(completed);
         }

@@ -154,6 +154,7 @@ impl World {
             let until = wait.map(|wait| now + wait);
             let request = TakeRequest {
                 id,
+                received: u64::MAX,
                 holding,
                 returned,
                 until,

@@ -109,16 +109,20 @@ impl MetadataActor {
             self.perform(effect, ctx);
         }
         self.effects = effects;
-        self.close_idle(now);
-        self.alarm.set(self.machine.poll_timeout(), ctx, Self::ring);
+        let next_idle = self.close_idle(now);
+        let next = self.machine.poll_timeout().into_iter().chain(next_idle);
+        self.alarm.set(next.min(), ctx, Self::ring);
     }
 
-    /// Connections that carried nothing for long are closed, before something on the way drops them silently.
-    fn close_idle(&mut self, now: Instant) {
-        if let Some(max_idle) = self.options.max_idle {
-            self.clients
-                .retain(|_, (_, used)| now.saturating_duration_since(*used) < max_idle);
-        }
+    /// Connections that carried nothing for long are closed, before something on the way drops them silently. Returns when
+    /// the next one is to be closed.
+    fn close_idle(&mut self, now: Instant) -> Option<Instant> {
+        let max_idle = self.options.max_idle?;
+        let idle_until = |used: Instant| used.checked_add(max_idle);
+        self.clients
+            .retain(|_, (_, used)| idle_until(*used).is_none_or(|until| now < until));
+        let used = self.clients.values().map(|(_, used)| *used);
+        used.filter_map(idle_until).min()
     }
 
     fn ring(&mut self, ctx: &mut Context<Self>) {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use buffer_actor::{Memory, SharedState};
 use record_batch::{DecodeOptions, Decoder, TopicPartition};
 
-use super::part::{Part, Step};
+use super::part::{Allowance, Part, Step};
 use crate::error::Error;
 use crate::records::{PartitionRecords, Records};
 
@@ -93,22 +93,19 @@ impl PartitionBatches {
     pub fn decode(mut self) -> Result<PartitionRecords, DecodeFailed> {
         let name = self.topic_partition().clone();
         let mut records = Records::default();
-        let (mut room, mut memory) = (usize::MAX, self.memory.clone());
+        // memory is what this is asked to use
+        let mut all = Allowance {
+            records: usize::MAX,
+            overdraws: usize::MAX,
+            fell_short: false,
+        };
+        let mut memory = self.memory.clone();
         let step = DECODER.with_borrow_mut(|kept| {
             let decoder = match kept {
                 Some(decoder) if decoder.options() == self.options => decoder,
                 other => other.insert(Decoder::new(self.options)),
             };
-            loop {
-                // short of memory it stops after each batch, and memory is what this is asked to use
-                match self
-                    .part
-                    .read(&mut records, &mut room, decoder, &mut memory)
-                {
-                    Step::More => {}
-                    step => break step,
-                }
-            }
+            self.part.read(&mut records, &mut all, decoder, &mut memory)
         });
         match step {
             Step::Unreadable { .. } if self.part.is_valid() => {

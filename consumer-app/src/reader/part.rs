@@ -40,11 +40,34 @@ struct Unreadable {
     tellings: u32,
 }
 
+/// What may still be read.
+pub(super) struct Allowance {
+    /// Records.
+    pub(super) records: usize,
+    /// Batches to decompress although the budget is used up.
+    pub(super) overdraws: usize,
+    /// A batch was left as it is, for want of memory.
+    pub(super) fell_short: bool,
+}
+
+impl Allowance {
+    /// Takes note that a batch is to be decompressed, with the budget used up. Returns whether it may be.
+    const fn overdraw(&mut self) -> bool {
+        let may = self.overdraws > 0;
+        if may {
+            self.overdraws -= 1;
+        } else {
+            self.fell_short = true;
+        }
+        may
+    }
+}
+
 /// How far a part came.
 pub(super) enum Step {
     /// Nothing is left.
     Finished,
-    /// The poll is full; or, in a part that cannot be read on, it is not yet time to say so again.
+    /// What is allowed is used up; or, in a part that cannot be read on, it is not yet time to say so again.
     More,
     /// It cannot be read on. `fresh`: this was found out just now.
     Unreadable { fresh: bool },
@@ -117,11 +140,11 @@ impl Part {
         }
     }
 
-    /// Gives up to `room` records, and the position that follows them.
+    /// Gives the records that are allowed, and the position that follows them.
     pub(super) fn give(
         &mut self,
         records: &mut Records,
-        room: &mut usize,
+        allowance: &mut Allowance,
         now: Instant,
         decoder: &mut Decoder,
         memory: &mut Memory,
@@ -136,7 +159,7 @@ impl Part {
             };
         }
         let before = self.position;
-        let step = self.read(records, room, decoder, memory);
+        let step = self.read(records, allowance, decoder, memory);
         if self.position > before {
             let leader_epoch = records.last_leader_epoch();
             self.given = self
@@ -147,22 +170,22 @@ impl Part {
         step
     }
 
-    /// Decodes up to `room` records into `records`.
+    /// Decodes what is allowed into `records`.
     pub(super) fn read(
         &mut self,
         records: &mut Records,
-        room: &mut usize,
+        allowance: &mut Allowance,
         decoder: &mut Decoder,
         memory: &mut Memory,
     ) -> Step {
         loop {
-            if *room == 0 {
+            if allowance.records == 0 {
                 return Step::More;
             }
-            match self.next_batch(!records.is_empty(), decoder, memory) {
+            match self.next_batch(allowance, decoder, memory) {
                 Ok(Found::Batch) => {
-                    if let Some(chunk) = self.take(*room) {
-                        *room -= chunk.count;
+                    if let Some(chunk) = self.take(allowance.records) {
+                        allowance.records -= chunk.count;
                         records.push(chunk);
                     }
                 }
@@ -233,10 +256,10 @@ impl Part {
     }
 
     /// Makes sure that there is a batch to give records of, unless the end is reached. Batches that the application will not
-    /// see are stepped over by their headers. `some_given`: this poll has records already, and need not overdraw the budget.
+    /// see are stepped over by their headers.
     fn next_batch(
         &mut self,
-        some_given: bool,
+        allowance: &mut Allowance,
         decoder: &mut Decoder,
         memory: &mut Memory,
     ) -> Result<Found, BatchError> {
@@ -261,9 +284,9 @@ impl Part {
                     self.filter.marker(&header, marker.control_type()?);
                 }
                 Verdict::Deliver => {
-                    if some_given
-                        && header.compression() != Some(Compression::None)
+                    if header.compression() != Some(Compression::None)
                         && memory.is_over_limit()
+                        && !allowance.overdraw()
                     {
                         return Ok(Found::NoMemory);
                     }

@@ -192,7 +192,10 @@ fn f040_connections_do_not_grow_with_restarts() {
             open.push(broker.counters().connections_open);
         }
         assert!(open.iter().all(|&count| count <= 2 * 2 + 1), "{open:?}");
-        assert_eq!(open[20], open[199]);
+        assert!(
+            open[100..].iter().max() <= open[..100].iter().max(),
+            "{open:?}"
+        );
     });
 }
 

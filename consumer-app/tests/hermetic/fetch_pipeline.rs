@@ -141,7 +141,12 @@ fn b007_b008_buffered_data_of_what_is_unassigned_is_dropped_and_its_memory_freed
         produce(&broker, 1, 1);
         assert_eq!(read(&mut consumer, 1).await, [3]);
         assert_eq!(consumer.assignment(), [tp(1)]);
+        // records are in hand when the last partition goes
+        produce(&broker, 1, 100);
+        assert_eq!(poll(&mut consumer).await.len(), 2);
         consumer.assign(partitions(0)).await.unwrap();
+        let nothing = consumer.poll(Duration::ZERO).await;
+        assert!(matches!(nothing, Err(Error::NothingAssigned)));
         settle().await;
         assert_eq!(consumer.metrics().await.unwrap().memory_used, 0);
     });

@@ -43,8 +43,11 @@ pub(crate) fn broker_of(nodes: i32, partitions: i32) -> TestBroker {
         .expect("a broker")
 }
 
-/// Runs a test on one thread with a paused clock, in a `LocalSet`: time passes only when everybody waits.
+/// Runs a test on one thread with a paused clock, in a `LocalSet`: time passes only when everybody waits. Jitter follows from
+/// `SEED` in the environment, 1 if it is not there, so that a run can be repeated.
 pub(crate) fn run<F: Future>(test: F) -> F::Output {
+    let seed = std::env::var("SEED").ok();
+    fastrand::seed(seed.map_or(1, |seed| seed.parse().expect("SEED is a number")));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)

@@ -67,11 +67,12 @@ fn i6_what_an_answer_leased_that_the_reader_has_not_received_is_still_held() {
         let effects = world.run(|machine, now, effects| {
             let request = TakeRequest {
                 id: TakeId(9),
+                received,
                 holding,
                 returned: Vec::new(),
                 until: None,
             };
-            machine.take_after(now, received, request, effects);
+            machine.take(now, request, effects);
         });
         answer(effects).unwrap()
     };
