@@ -84,6 +84,7 @@ impl World {
                 for id in &removed {
                     if let Some(partition) = self.partition_of(*id) {
                         self.table.entries[partition] = None;
+                        self.table.retired[partition] = Some(*id);
                     }
                 }
                 for (id, name) in &added {
@@ -162,6 +163,7 @@ impl World {
         for (partition, excused) in excused.iter_mut().enumerate() {
             *excused = self.may_be_left_out(partition, node_of(grant.node));
         }
+        self.say(|| format!("granted: {:?}, may be left out: {excused:?}", grant.ticket));
         if grant.asks.iter().any(|ask| ask.parked) {
             self.notes.see(Seen::Parked);
         }
@@ -403,12 +405,14 @@ impl World {
         if !take.returned.is_empty() {
             self.notes.see(Seen::GivenBack);
         }
-        self.to_buffer.push_back(ToBuffer::Take(TakeRequest {
+        let request = TakeRequest {
             id: buffer_actor::TakeId(take.id),
+            received: take.received,
             holding: take.holding,
             returned: take.returned,
             until: take.waits.then(|| self.now + LONG),
-        }));
+        };
+        self.to_buffer.push_back(ToBuffer::Take(request));
     }
 
     /// Replaces the assignment.

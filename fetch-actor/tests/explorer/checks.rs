@@ -118,7 +118,13 @@ impl World {
             }
             Reason::Budget => self.memory_is_short(),
             Reason::NextRequest => busy(session) || busy(quick),
-            Reason::NoNode => rests(session),
+            // After an error it is tried on lane 2 alone. A node with both lanes in use was not offered since it became
+            // the leader.
+            Reason::NoNode => {
+                rests(session)
+                    || (self.troubled[p] && rests(quick))
+                    || (busy(session) && (busy(quick) || rests(quick)))
+            }
             // no batch is bad here
             _ => false,
         };

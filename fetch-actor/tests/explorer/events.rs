@@ -335,6 +335,18 @@ impl World {
         (next > self.now).then_some(next)
     }
 
+    /// Lets all happen that happens by itself.
+    pub(crate) fn settle(&mut self) {
+        loop {
+            let mut steps = Vec::new();
+            self.steps(&mut steps);
+            let Some(&step) = steps.first() else {
+                break;
+            };
+            self.step(step);
+        }
+    }
+
     /// Lets it happen.
     pub(crate) fn step(&mut self, event: Event) {
         self.say(|| format!("* {event:?}"));

@@ -26,6 +26,8 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Table {
     pub(crate) entries: [Option<Entry>; PARTITIONS],
+    /// Under which id each was last assigned before.
+    pub(crate) retired: [Option<PartitionId>; PARTITIONS],
     pub(crate) word: u64,
 }
 
@@ -52,6 +54,7 @@ impl Table {
 pub(crate) struct Poll {
     /// What the table said when it began.
     began: [Option<Entry>; PARTITIONS],
+    retired: [Option<PartitionId>; PARTITIONS],
     /// Resumed since.
     pub(crate) resumed: [bool; PARTITIONS],
     stage: Stage,
@@ -86,6 +89,8 @@ pub(crate) struct Reader {
     /// The change word when it was last acted upon.
     seen: u64,
     takes: u64,
+    /// Answers received so far.
+    received: u64,
     /// Records that the application keeps beyond their lease.
     pub(crate) kept: Vec<Data>,
 }
@@ -93,6 +98,7 @@ pub(crate) struct Reader {
 /// What the handle sends.
 pub(crate) struct Take {
     pub(crate) id: u64,
+    pub(crate) received: u64,
     pub(crate) holding: Vec<PartitionId>,
     pub(crate) returned: Vec<Completed<Data>>,
     pub(crate) waits: bool,
@@ -107,6 +113,7 @@ impl Reader {
             lease: VecDeque::new(),
             seen: 0,
             takes,
+            received: 0,
             kept: Vec::new(),
         }
     }
@@ -114,6 +121,7 @@ impl Reader {
     pub(crate) const fn begin(&mut self, table: &Table) {
         self.poll = Some(Poll {
             began: table.entries,
+            retired: table.retired,
             resumed: [false; PARTITIONS],
             stage: Stage::Begin,
         });
@@ -213,6 +221,7 @@ impl Reader {
             return false;
         };
         self.awaited.pop_front();
+        self.received += 1;
         for item in items.into_iter().rev() {
             if let Item::Data(completed) = item {
                 self.lease.push_front(completed);
@@ -255,6 +264,7 @@ impl Reader {
         });
         takes.push(Take {
             id: self.takes,
+            received: self.received,
             holding: self.lease.iter().map(|part| part.partition).collect(),
             returned,
             waits,
@@ -333,8 +343,12 @@ fn check(poll: &Poll, completed: &Completed<Data>, table: &mut Table) -> Result<
     }
     let valid =
         |entry: &Entry| entry.id == completed.partition && completed.epoch >= entry.data_epoch;
-    let was_valid = poll.began[p].as_ref().is_some_and(valid);
-    if !was_valid && !table.entries[p].as_ref().is_some_and(valid) {
+    let was_void = match &poll.began[p] {
+        Some(entry) if entry.id == completed.partition => completed.epoch < entry.data_epoch,
+        // assigned meanwhile, unless it is the one from before
+        _ => poll.retired[p] == Some(completed.partition),
+    };
+    if was_void {
         return Err(format!(
             "I6: a poll gives record {offset} of partition {p} that was void when it began"
         ));

@@ -28,6 +28,8 @@ pub(crate) struct Scenario {
     pub(crate) keeps: bool,
     /// A body may come later than its length.
     pub(crate) splits_bodies: bool,
+    /// The search begins when all that happens by itself has happened, and lane 1 waits in its long poll.
+    pub(crate) warm: bool,
     pub(crate) allowances: Allowances,
     /// States to stop at; `None`: all.
     pub(crate) limit: Option<usize>,
@@ -49,8 +51,40 @@ const PLAIN: Scenario = Scenario {
     poll_records: 1,
     keeps: false,
     splits_bodies: false,
+    warm: true,
     allowances: Allowances::of([]),
     limit: None,
+};
+
+/// A bit of everything, to be walked through.
+pub(crate) const WIDE: Scenario = Scenario {
+    name: "wide",
+    warm: false,
+    sizes: [[BATCH, 3 * BATCH], [2 * BATCH, BATCH]],
+    batches: [2, 1],
+    memory: 6_000_000,
+    splits_bodies: true,
+    allowances: Allowances::of([
+        (A::Poll, 4),
+        (A::Cancel, 1),
+        (A::Wake, 1),
+        (A::Seek, 2),
+        (A::LookUp, 1),
+        (A::Pause, 2),
+        (A::Resume, 2),
+        (A::Revoke, 1),
+        (A::Assign, 1),
+        (A::Produce, 2),
+        (A::Move, 2),
+        (A::Snapshot, 3),
+        (A::Elect, 1),
+        (A::Evict, 1),
+        (A::Refuse, 1),
+        (A::Lose, 2),
+        (A::Time, 4),
+        (A::Fire, 6),
+    ]),
+    ..PLAIN
 };
 
 /// One of [`ALL`].
@@ -60,11 +94,65 @@ pub(crate) fn named(name: &str) -> Scenario {
 }
 
 /// Everything that is searched.
-pub(crate) const ALL: [Scenario; 13] = [
+pub(crate) const ALL: [Scenario; 18] = [
+    Scenario {
+        name: "startup",
+        warm: false,
+        batches: [1, 0],
+        allowances: Allowances::of([(A::Poll, 1), (A::Pause, 1), (A::Resume, 1)]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "seek",
+        allowances: Allowances::of([(A::Poll, 2), (A::Seek, 1)]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "pause",
+        allowances: Allowances::of([(A::Poll, 3), (A::Pause, 1), (A::Resume, 1)]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "seek and pause",
+        batches: [1, 1],
+        allowances: Allowances::of([(A::Poll, 2), (A::Seek, 1), (A::Pause, 1)]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "polls given up",
+        batches: [1, 1],
+        allowances: Allowances::of([(A::Poll, 3), (A::Cancel, 1), (A::Seek, 1)]),
+        ..PLAIN
+    },
     Scenario {
         name: "woken",
         batches: [1, 0],
         allowances: Allowances::of([(A::Poll, 3), (A::Cancel, 1), (A::Wake, 1), (A::Pause, 1)]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "rebalance",
+        batches: [1, 1],
+        allowances: Allowances::of([(A::Poll, 2), (A::Revoke, 1), (A::Assign, 1)]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "leaders",
+        batches: [1, 1],
+        allowances: Allowances::of([(A::Move, 2), (A::Snapshot, 2)]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "elections",
+        assigned: [true, false],
+        batches: [1, 0],
+        allowances: Allowances::of([
+            (A::Move, 1),
+            (A::Snapshot, 2),
+            (A::Elect, 1),
+            (A::Fire, 1),
+            (A::Poll, 1),
+        ]),
         ..PLAIN
     },
     Scenario {
@@ -75,45 +163,14 @@ pub(crate) const ALL: [Scenario; 13] = [
         ..PLAIN
     },
     Scenario {
-        name: "seek and pause",
-        allowances: Allowances::of([(A::Poll, 2), (A::Seek, 1), (A::Pause, 1), (A::Resume, 1)]),
-        ..PLAIN
-    },
-    Scenario {
-        name: "polls given up",
-        batches: [1, 1],
-        allowances: Allowances::of([(A::Poll, 3), (A::Cancel, 1), (A::Seek, 1), (A::Pause, 1)]),
-        ..PLAIN
-    },
-    Scenario {
-        name: "rebalance",
-        leaders: [0, 1],
-        batches: [1, 1],
-        allowances: Allowances::of([(A::Poll, 2), (A::Revoke, 1), (A::Assign, 1)]),
-        ..PLAIN
-    },
-    Scenario {
-        name: "leaders",
-        batches: [1, 1],
-        allowances: Allowances::of([
-            (A::Poll, 1),
-            (A::Move, 2),
-            (A::Snapshot, 3),
-            (A::Elect, 1),
-            (A::Fire, 1),
-        ]),
-        ..PLAIN
-    },
-    Scenario {
         name: "connections",
         batches: [1, 1],
         allowances: Allowances::of([
-            (A::Poll, 1),
             (A::Lose, 2),
             (A::Fire, 2),
             (A::Snapshot, 1),
-            (A::Pause, 1),
-            (A::Resume, 1),
+            (A::Poll, 1),
+            (A::Produce, 1),
         ]),
         ..PLAIN
     },
@@ -133,35 +190,40 @@ pub(crate) const ALL: [Scenario; 13] = [
     Scenario {
         name: "read-ahead",
         batches: [3, 0],
-        allowances: Allowances::of([(A::Poll, 2), (A::Produce, 1), (A::Pause, 1), (A::Resume, 1)]),
+        allowances: Allowances::of([(A::Poll, 1), (A::Produce, 1), (A::Pause, 1), (A::Resume, 1)]),
         ..PLAIN
     },
     Scenario {
         name: "touch",
         batches: [3, 0],
-        allowances: Allowances::of([
-            (A::Poll, 1),
-            (A::Produce, 1),
-            (A::Time, 2),
-            (A::Fire, 2),
-            (A::Lose, 1),
-        ]),
+        allowances: Allowances::of([(A::Poll, 1), (A::Produce, 1), (A::Time, 2), (A::Fire, 2)]),
         ..PLAIN
     },
     Scenario {
         name: "memory",
+        warm: false,
         leaders: [0, 1],
         sizes: [[BATCH, 3 * BATCH], [2 * BATCH, BATCH]],
         batches: [2, 2],
         memory: 3_000_000,
         keeps: true,
         splits_bodies: true,
-        allowances: Allowances::of([(A::Poll, 3), (A::Lose, 1), (A::Fire, 1)]),
+        allowances: Allowances::of([(A::Poll, 3)]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "memory and lost connections",
+        warm: false,
+        leaders: [0, 1],
+        sizes: [[BATCH, 3 * BATCH], [2 * BATCH, BATCH]],
+        memory: 3_000_000,
+        keeps: true,
+        splits_bodies: true,
+        allowances: Allowances::of([(A::Poll, 1), (A::Lose, 1), (A::Fire, 1)]),
         ..PLAIN
     },
     Scenario {
         name: "memory of the paused",
-        leaders: [0, 0],
         sizes: [[BATCH, 2 * BATCH], [2 * BATCH, BATCH]],
         batches: [2, 2],
         memory: 3_000_000,
@@ -176,14 +238,9 @@ pub(crate) const ALL: [Scenario; 13] = [
     },
     Scenario {
         name: "lookups",
-        batches: [1, 1],
-        allowances: Allowances::of([
-            (A::Poll, 1),
-            (A::LookUp, 2),
-            (A::Move, 1),
-            (A::Snapshot, 2),
-            (A::Fire, 1),
-        ]),
+        assigned: [true, false],
+        batches: [1, 0],
+        allowances: Allowances::of([(A::LookUp, 2), (A::Move, 1), (A::Snapshot, 1)]),
         ..PLAIN
     },
 ];

@@ -1,7 +1,7 @@
 //! Depth-first search through all states within a scenario's bounds.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -9,6 +9,7 @@ use std::rc::Rc;
 use crate::data;
 use crate::events::Event;
 use crate::notes::{Notes, Seen};
+use crate::report::{Report, Violation};
 use crate::scenario::Scenario;
 use crate::world::{Fault, World};
 
@@ -30,31 +31,6 @@ impl Hasher for AsIs {
     }
 }
 
-/// What a search found.
-#[derive(Debug)]
-pub(crate) struct Report {
-    pub(crate) name: &'static str,
-    pub(crate) states: usize,
-    pub(crate) transitions: u64,
-    pub(crate) at_rest: u64,
-    pub(crate) drained: u64,
-    pub(crate) deepest: usize,
-    /// Stopped at the scenario's limit.
-    pub(crate) cut: bool,
-    pub(crate) events: BTreeMap<&'static str, u64>,
-    pub(crate) seen: BTreeMap<Seen, u64>,
-    pub(crate) violation: Option<Violation>,
-}
-
-/// A way to a state in which something does not hold.
-#[derive(Debug)]
-pub(crate) struct Violation {
-    pub(crate) text: String,
-    pub(crate) path: Vec<Event>,
-    /// What happens on the way, for a reader.
-    pub(crate) story: Vec<String>,
-}
-
 /// How the world is made for a search: the scenario, a fault of the world, a fault of a machine.
 pub(crate) struct Search {
     pub(crate) scenario: Scenario,
@@ -62,6 +38,99 @@ pub(crate) struct Search {
     pub(crate) prepare: fn(&mut World),
     /// From how many of the states that are not at rest one is drained.
     pub(crate) drain_every: u64,
+}
+
+/// What one search has seen so far.
+struct Tour<'a> {
+    search: &'a Search,
+    notes: Rc<Notes>,
+    visited: HashSet<u64, BuildHasherDefault<AsIs>>,
+    report: Report,
+}
+
+impl<'a> Tour<'a> {
+    fn new(search: &'a Search) -> Self {
+        Self {
+            search,
+            notes: Rc::default(),
+            visited: HashSet::default(),
+            report: Report {
+                name: search.scenario.name,
+                ..Report::default()
+            },
+        }
+    }
+
+    /// Takes a step and checks where it leads. Returns whether nobody was there before.
+    fn visit(&mut self, world: &mut World, event: Event) -> Result<bool, String> {
+        let Self {
+            visited, report, ..
+        } = self;
+        report.transitions += 1;
+        *report.events.entry(event.kind()).or_default() += 1;
+        guarded(|| {
+            world.step(event);
+            world.check()?;
+            if !visited.insert(world.fingerprint()) {
+                return Ok(false);
+            }
+            let at_rest = world.is_quiescent();
+            if at_rest {
+                report.at_rest += 1;
+                world.check_at_rest()?;
+            }
+            if at_rest || (visited.len() as u64).is_multiple_of(self.search.drain_every) {
+                report.drained += 1;
+                world.check_progress()?;
+            }
+            Ok(true)
+        })
+    }
+
+    fn is_long_enough(&mut self) -> bool {
+        let limit = self.search.scenario.limit;
+        let cut = limit.is_some_and(|limit| self.visited.len() >= limit);
+        self.report.cut |= cut;
+        cut
+    }
+
+    fn end(mut self) -> Report {
+        self.report.states = self.visited.len();
+        for seen in Seen::ALL {
+            self.report.seen.insert(seen, self.notes.times(seen));
+        }
+        self.report
+    }
+}
+
+/// Chooses what happens next on a walk.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(0x5851_f42d_4c95_7f2d)
+            .wrapping_add(0x1405_7b7e_f767_814f);
+        (self.0 >> 33) as usize % bound
+    }
+
+    /// Mostly what happens by itself, else the allowances are used up before anything has begun. `None` at the end.
+    fn turn(&mut self, world: &World) -> Option<Event> {
+        let mut events = Vec::new();
+        world.steps(&mut events);
+        if events.is_empty() || self.below(6) == 0 {
+            events = world.enabled();
+            // a long poll that expires leads on for ever
+            let ends = events
+                .iter()
+                .all(|event| matches!(event, Event::Expire(_) | Event::Time | Event::Fire(_)));
+            if ends && self.below(6) == 0 {
+                return None;
+            }
+        }
+        (!events.is_empty()).then(|| events[self.below(events.len())])
+    }
 }
 
 struct Branch {
@@ -102,25 +171,13 @@ impl Search {
         events
     }
 
+    /// Goes through all states, or up to the scenario's limit, depth first.
     pub(crate) fn run(&self) -> Report {
-        let notes = Rc::new(Notes::default());
-        let mut report = Report {
-            name: self.scenario.name,
-            states: 0,
-            transitions: 0,
-            at_rest: 0,
-            drained: 0,
-            deepest: 0,
-            cut: false,
-            events: BTreeMap::new(),
-            seen: BTreeMap::new(),
-            violation: None,
-        };
-        let mut visited: HashSet<u64, BuildHasherDefault<AsIs>> = HashSet::default();
+        let mut tour = Tour::new(self);
         let mut path: Vec<Event> = Vec::new();
         let mut stack: Vec<Branch> = Vec::new();
-        let first = self.begin(Rc::clone(&notes));
-        visited.insert(first.fingerprint());
+        let first = self.begin(Rc::clone(&tour.notes));
+        tour.visited.insert(first.fingerprint());
         stack.push(Branch {
             events: first.enabled().into_iter(),
             world: first,
@@ -132,56 +189,49 @@ impl Search {
                 continue;
             };
             let mut world = branch.world.clone();
-            report.transitions += 1;
-            *report.events.entry(event.kind()).or_default() += 1;
             path.push(event);
-            let visit = guarded(|| {
-                world.step(event);
-                world.check()?;
-                if !visited.insert(world.fingerprint()) {
-                    return Ok(false);
-                }
-                let at_rest = world.is_quiescent();
-                if at_rest {
-                    report.at_rest += 1;
-                    world.check_at_rest()?;
-                }
-                if at_rest || (visited.len() as u64).is_multiple_of(self.drain_every) {
-                    report.drained += 1;
-                    world.check_progress()?;
-                }
-                Ok(true)
-            });
-            match visit {
+            match tour.visit(&mut world, event) {
                 Err(text) => {
-                    report.violation = Some(self.explain(&path, text));
+                    tour.report.violation = Some(self.explain(&path, text));
                     break;
                 }
                 Ok(false) => {
                     path.pop();
                 }
                 Ok(true) => {
-                    if self
-                        .scenario
-                        .limit
-                        .is_some_and(|limit| visited.len() >= limit)
-                    {
-                        report.cut = true;
+                    if tour.is_long_enough() {
                         break;
                     }
                     stack.push(Branch {
-                        events: self.turns(&world, visited.len()).into_iter(),
+                        events: self.turns(&world, tour.visited.len()).into_iter(),
                         world,
                     });
-                    report.deepest = report.deepest.max(stack.len());
+                    tour.report.deepest = tour.report.deepest.max(stack.len());
                 }
             }
         }
-        report.states = visited.len();
-        for seen in Seen::ALL {
-            report.seen.insert(seen, notes.times(seen));
+        tour.end()
+    }
+
+    /// Goes from the beginning to where nothing more is allowed, again and again, never twice the same way, up to the
+    /// scenario's limit of states. For worlds that are too large to be searched whole.
+    pub(crate) fn walk(&self) -> Report {
+        let mut tour = Tour::new(self);
+        let first = self.begin(Rc::clone(&tour.notes));
+        let mut random = Random(1);
+        'walks: while !tour.is_long_enough() {
+            let mut world = first.clone();
+            let mut path = Vec::new();
+            while let Some(event) = random.turn(&world) {
+                path.push(event);
+                if let Err(text) = tour.visit(&mut world, event) {
+                    tour.report.violation = Some(self.explain(&path, text));
+                    break 'walks;
+                }
+            }
+            tour.report.deepest = tour.report.deepest.max(path.len());
         }
-        report
+        tour.end()
     }
 
     /// Leaves out of the path what the violation does not need, and tells the story of the rest.
@@ -257,18 +307,4 @@ fn guarded<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
 fn kind_of(text: &str) -> &str {
     let text = text.strip_prefix("panic: ").unwrap_or(text);
     text.split([':', ' ']).next().unwrap_or(text)
-}
-
-impl Report {
-    /// The violation as text, with its story.
-    pub(crate) fn verdict(&self) -> Option<String> {
-        let violation = self.violation.as_ref()?;
-        Some(format!(
-            "{}: {}\n{} steps:\n{}",
-            self.name,
-            violation.text,
-            violation.path.len(),
-            violation.story.join("\n")
-        ))
-    }
 }

@@ -274,6 +274,7 @@ impl World {
             reader: Reader::new(FIRST_TAKE),
             table: Table {
                 entries: [None; PARTITIONS],
+                retired: [None; PARTITIONS],
                 word: FIRST_WORD,
             },
             tickets: Vec::new(),
@@ -294,6 +295,9 @@ impl World {
         };
         world.send_snapshot(None);
         world.assign(scenario.assigned.map(|is| is.then_some(Start::Offset(0))));
+        if scenario.warm {
+            world.settle();
+        }
         world
     }
 
