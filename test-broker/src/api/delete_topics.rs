@@ -19,29 +19,50 @@ pub(super) fn handle(
         .topic_names
         .iter()
         .map(|name| DeleteTopicState::default().with_name(Some(name.clone())));
-    let topics = by_name.chain(request.topics.iter().cloned());
-    let topics: Vec<DeleteTopicState> = topics.collect();
-    let mut times_named: HashMap<(&Option<TopicName>, Uuid), usize> = HashMap::new();
+    let topics: Vec<DeleteTopicState> = by_name.chain(request.topics.iter().cloned()).collect();
+    // a topic may be named once, in one way
+    let mut ways: HashMap<Way, Vec<&DeleteTopicState>> = HashMap::new();
     for topic in &topics {
-        *times_named
-            .entry((&topic.name, topic.topic_id))
-            .or_default() += 1;
+        ways.entry(way(cluster, topic)).or_default().push(topic);
     }
-    let mut results = Vec::with_capacity(topics.len());
+    let mut results = Vec::with_capacity(ways.len());
     for topic in &topics {
-        match times_named.remove(&(&topic.name, topic.topic_id)) {
-            // answered where it was named first
-            None => {}
-            Some(1) => results.push(delete(cluster, context, topic)),
-            Some(_) => {
+        // none where an earlier entry answered for it
+        let ways = ways.remove(&way(cluster, topic)).unwrap_or_default();
+        match ways.as_slice() {
+            [] => {}
+            [topic] => results.push(delete(cluster, context, topic)),
+            [first, others @ ..] => {
+                let mut both = (*first).clone();
+                for other in others {
+                    both.name = both.name.or_else(|| other.name.clone());
+                    if both.topic_id.is_nil() {
+                        both.topic_id = other.topic_id;
+                    }
+                }
                 let message = "The request names the topic twice.";
-                results.push(failed(topic, ResponseError::InvalidRequest, message));
+                results.push(failed(&both, ResponseError::InvalidRequest, message));
             }
         }
     }
     DeleteTopicsResponse::default()
         .with_throttle_time_ms(context.throttle_ms)
         .with_responses(results)
+}
+
+/// What an entry means: a topic that there is, or what it says.
+type Way = (Option<TopicName>, Uuid);
+
+fn way(cluster: &Cluster, topic: &DeleteTopicState) -> Way {
+    let id = topic.topic_id;
+    let known = match &topic.name {
+        Some(name) if id.is_nil() => cluster.topics.get(name).map(|topic| topic.id),
+        _ => None,
+    };
+    match known {
+        Some(id) => (None, id),
+        None => (topic.name.clone(), id),
+    }
 }
 
 fn failed(topic: &DeleteTopicState, error: ResponseError, message: &str) -> DeletableTopicResult {

@@ -16,8 +16,11 @@ use super::{RequestContext, Step};
 use crate::cluster::{Cluster, PartitionId};
 use crate::log::Isolation;
 use crate::session_cache::{FetchContext, FetchMetadata, FetchParameters, PartitionKey};
+use crate::wire::Payload;
 
 pub(crate) use delayed::DelayedFetch;
+use encode::{FetchAnswer, Named};
+use read::PartitionRead;
 
 /// Topics go by id from here on (KIP-516).
 const TOPIC_IDS: i16 = 13;
@@ -78,7 +81,10 @@ pub(super) fn handle(
             return Step::Answer(encode::error_frame(context, error));
         }
     }
-    let fetch = Fetch::begin(cluster, context, request);
+    let Some(isolation) = Isolation::from_level(request.isolation_level) else {
+        return Step::Answer(refuse(context, request, ResponseError::UnknownServerError));
+    };
+    let fetch = Fetch::begin(cluster, context, request, isolation);
     let reads = fetch.read(cluster);
     let size: usize = reads.iter().map(|read| read.data.size).sum();
     let at_once = fetch.max_wait.is_zero()
@@ -104,7 +110,12 @@ impl Asked {
 }
 
 impl Fetch {
-    fn begin(cluster: &mut Cluster, context: &RequestContext, request: &FetchRequest) -> Self {
+    fn begin(
+        cluster: &mut Cluster,
+        context: &RequestContext,
+        request: &FetchRequest,
+        isolation: Isolation,
+    ) -> Self {
         let uses_topic_ids = context.version >= TOPIC_IDS;
         let named = named_partitions(cluster, request, uses_topic_ids);
         let forgotten = forgotten_partitions(cluster, request, uses_topic_ids);
@@ -145,10 +156,34 @@ impl Fetch {
             max_bytes,
             min_bytes: usize::try_from(request.min_bytes.min(max_bytes)).unwrap_or(0),
             max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
-            isolation: Isolation::from_level(request.isolation_level),
+            isolation,
             rack: request.rack_id.to_string(),
         }
     }
+}
+
+/// An error of the request as a whole: at the top where the version has a place for it, and before topic ids at each
+/// partition too.
+fn refuse(context: &RequestContext, request: &FetchRequest, error: ResponseError) -> Payload {
+    let by_name = context.version < TOPIC_IDS;
+    let topics = request.topics.iter().filter(|_| by_name);
+    let partitions = topics.flat_map(|topic| {
+        let name: Arc<str> = Arc::from(topic.topic.as_str());
+        topic.partitions.iter().map(move |asked| Named {
+            topic: Arc::clone(&name),
+            topic_id: topic.topic_id,
+            partition: asked.partition,
+            read: PartitionRead::unread(error.code()),
+            current_leader: None,
+        })
+    });
+    let answer = FetchAnswer {
+        error: error.code(),
+        session_id: request.session_id,
+        partitions: partitions.collect(),
+        endpoints: Vec::new(),
+    };
+    answer.into_frame(context)
 }
 
 fn standing(cluster: &mut Cluster, context: &RequestContext, key: &PartitionKey) -> Standing {

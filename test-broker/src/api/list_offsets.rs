@@ -117,6 +117,7 @@ fn find(
 
     let log = &partition.log;
     let isolation = Isolation::from_level(request.isolation_level);
+    let isolation = isolation.ok_or(ResponseError::UnknownServerError)?;
     let end = log.end_for(isolation, partition.replica_end(context.node));
     let latest_is_known = latest_is_known(partition);
     let unavailable = match context.version {

@@ -13,10 +13,12 @@ pub(crate) enum Isolation {
 }
 
 impl Isolation {
-    pub(crate) fn from_level(level: i8) -> Self {
+    /// `None` for a level that there is not.
+    pub(crate) fn from_level(level: i8) -> Option<Self> {
         match level {
-            1 => Self::ReadCommitted,
-            _ => Self::ReadUncommitted,
+            0 => Some(Self::ReadUncommitted),
+            1 => Some(Self::ReadCommitted),
+            _ => None,
         }
     }
 }

@@ -6,9 +6,10 @@ use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::{
     DeleteTopicsRequest, FetchRequest, MetadataRequest, ProduceRequest,
 };
+use uuid::Uuid;
 
 use super::versions;
-use crate::engine::Pair;
+use crate::engine::{Names, Pair};
 use crate::requests::{
     Fetch, ListOffsets, Produce, metadata, metadata_of, offset_for_leader_epoch, topic_name,
 };
@@ -168,14 +169,35 @@ async fn again(pair: &mut Pair) -> Result<()> {
 }
 
 async fn delete_by_id(pair: &mut Pair) -> Result<()> {
-    for (case, topic) in [("delete the former one", FORMER), ("delete by id", GOES)] {
+    type Asked = fn(&Names) -> Vec<DeleteTopicState>;
+    let rows: [(&str, Asked); 5] = [
+        ("delete one that is there twice", |_| {
+            vec![by(Some(GOES), Uuid::nil()), by(Some(GOES), Uuid::nil())]
+        }),
+        ("delete the former one", |names| {
+            vec![by(None, names.topic(FORMER))]
+        }),
+        ("delete the same one by name and by id", |names| {
+            vec![by(Some(GOES), Uuid::nil()), by(None, names.topic(GOES))]
+        }),
+        ("delete one by its name and its id", |names| {
+            vec![by(Some(GOES), names.topic(GOES))]
+        }),
+        ("delete by id", |names| vec![by(None, names.topic(GOES))]),
+    ];
+    for (case, topics) in rows {
         pair.compare::<DeleteTopicsRequest>(case, DELETE_BY_ID, |names| {
-            let state = DeleteTopicState::default().with_name(None);
             DeleteTopicsRequest::default()
                 .with_timeout_ms(10_000)
-                .with_topics(vec![state.with_topic_id(names.topic(topic))])
+                .with_topics(topics(names))
         })
         .await?;
     }
     pair.wait_until_gone(GOES).await
+}
+
+fn by(name: Option<&str>, id: Uuid) -> DeleteTopicState {
+    DeleteTopicState::default()
+        .with_name(name.map(topic_name))
+        .with_topic_id(id)
 }

@@ -30,6 +30,13 @@ pub(crate) async fn run(pair: &mut Pair) -> Result<()> {
             }
         }
     }
+    for version in versions::<FetchRequest>() {
+        for level in [-1, 2, i8::MAX] {
+            let fetch = Fetch::of([(A, 0, START)]).isolation(level);
+            pair.fetch(format!("isolation level {level}"), version, &fetch)
+                .await?;
+        }
+    }
     for version in versions::<FetchRequest>().filter(|version| *version >= 9) {
         for epoch in [i32::MIN, -2, -1, 0, 1, i32::MAX] {
             let fetch = Fetch::of([(A, 0, START)]).leader_epoch(epoch);

@@ -123,6 +123,12 @@ async fn refused(pair: &mut Pair, version: i16) -> Result<()> {
     ] {
         list(pair, case.to_owned(), version, &request).await?;
     }
+    if version >= 2 {
+        for level in [-1, 2] {
+            let request = ListOffsets::of(T, 0, -1).isolation(level);
+            list(pair, format!("isolation level {level}"), version, &request).await?;
+        }
+    }
     if version >= 4 {
         for epoch in [i32::MIN, -2, 0, 1] {
             let request = ListOffsets::of(T, 0, -1).leader_epoch(epoch);

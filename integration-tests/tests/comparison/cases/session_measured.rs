@@ -194,8 +194,11 @@ async fn a_high_watermark_is_told_without_records(pair: &mut Pair) -> Result<()>
         .in_session(T, 1)
         .max_bytes(1);
     pair.fetch("told without records", VERSION, &next).await?;
-    pair.fetch("told once", VERSION, &Fetch::next(T, 2).max_bytes(1))
-        .await
+    let at_end = Fetch::of([(T, 1, 2)])
+        .partition_max_bytes(0)
+        .in_session(T, 2)
+        .max_bytes(1);
+    pair.fetch("told once", VERSION, &at_end).await
 }
 
 async fn forgetting_all_ends_the_session(pair: &mut Pair) -> Result<()> {

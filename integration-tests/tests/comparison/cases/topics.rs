@@ -5,7 +5,8 @@ use kafka_protocol::messages::create_topics_request::{
     CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig,
 };
 use kafka_protocol::messages::delete_topics_request::DeleteTopicState;
-use kafka_protocol::messages::{BrokerId, CreateTopicsRequest, DeleteTopicsRequest};
+use kafka_protocol::messages::{BrokerId, CreateTopicsRequest, DeleteTopicsRequest, TopicName};
+use kafka_protocol::protocol::Message;
 use uuid::Uuid;
 
 use super::versions;
@@ -13,12 +14,14 @@ use crate::engine::Pair;
 use crate::requests::{creatable_topic, text, topic_name};
 
 const THERE: &str = "topics-there";
+const DOTTED: &str = "topics.dotted";
 const UNKNOWN: &str = "topics-unknown";
 /// The version of DeleteTopics from which on topics may go by id.
 const DELETE_BY_ID: i16 = 6;
 
 pub(crate) async fn run(pair: &mut Pair) -> Result<()> {
     pair.create(THERE, &[&[1]]).await?;
+    pair.create(DOTTED, &[&[1]]).await?;
     for version in versions::<CreateTopicsRequest>() {
         for (case, topics) in rows() {
             let request = CreateTopicsRequest::default()
@@ -75,7 +78,11 @@ fn rows() -> Vec<(&'static str, Vec<CreatableTopic>)> {
         ("name of 249 letters", vec![counted(&"x".repeat(249), 1, 1)]),
         ("name of 250 letters", vec![counted(&"x".repeat(250), 1, 1)]),
         (
-            "name that collides with another's metrics",
+            "name whose metrics collide with another's",
+            vec![counted("topics_dotted", 1, 1)],
+        ),
+        (
+            "names whose metrics collide",
             vec![counted("topics_there", 1, 1), counted("topics.there", 1, 1)],
         ),
         ("unknown config", vec![config("nonsense", Some("1"))]),
@@ -126,25 +133,16 @@ async fn create_and_delete(pair: &mut Pair, version: i16) -> Result<()> {
     pair.compare("create", version, |_| request.clone()).await?;
     pair.compare("create again", version, |_| request.clone())
         .await?;
-    let names = || vec![topic_name(&name), topic_name(UNKNOWN)];
-    let request = by_name(
-        versions::<DeleteTopicsRequest>()
-            .end()
-            .min(&version)
-            .to_owned(),
-        names(),
-    );
-    let version = version.min(*versions::<DeleteTopicsRequest>().end());
-    pair.compare("delete one and an unknown one", version, |_| {
-        request.clone()
-    })
-    .await?;
-    pair.compare("delete again", version, |_| request.clone())
-        .await?;
+    let version = version.min(DeleteTopicsRequest::VERSIONS.max);
+    let names = vec![topic_name(&name), topic_name(UNKNOWN)];
+    let request = by_name(version, names);
+    for case in ["delete one and an unknown one", "delete again"] {
+        pair.compare(case, version, |_| request.clone()).await?;
+    }
     Ok(())
 }
 
-fn by_name(version: i16, names: Vec<kafka_protocol::messages::TopicName>) -> DeleteTopicsRequest {
+fn by_name(version: i16, names: Vec<TopicName>) -> DeleteTopicsRequest {
     let request = DeleteTopicsRequest::default().with_timeout_ms(10_000);
     if version < DELETE_BY_ID {
         return request.with_topic_names(names);

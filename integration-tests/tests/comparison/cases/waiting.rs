@@ -76,7 +76,7 @@ async fn produce(pair: &mut Pair, version: i16) -> Result<()> {
                 .wait(TO_THE_END_MS),
         ),
         (
-            "another version's unknown partition",
+            "an unknown partition beside it",
             vec![0],
             Fetch::of([(topic, 9, 0), (topic, 0, 9)]).wait(UNTIL_WOKEN_MS),
         ),

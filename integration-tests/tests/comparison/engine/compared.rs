@@ -47,6 +47,7 @@ impl Compared for ProduceRequest {
         Fields::of(&sorted)
     }
 }
+
 impl Compared for ListOffsetsRequest {
     const API: ApiKey = ApiKey::ListOffsets;
 
@@ -61,9 +62,11 @@ impl Compared for ListOffsetsRequest {
         Fields::of(&sorted)
     }
 }
+
 impl Compared for OffsetForLeaderEpochRequest {
     const API: ApiKey = ApiKey::OffsetForLeaderEpoch;
 }
+
 impl Compared for DeleteTopicsRequest {
     const API: ApiKey = ApiKey::DeleteTopics;
 
@@ -76,6 +79,7 @@ impl Compared for DeleteTopicsRequest {
         Fields::of(&sorted)
     }
 }
+
 impl Compared for InitProducerIdRequest {
     const API: ApiKey = ApiKey::InitProducerId;
 }
@@ -129,7 +133,6 @@ impl Compared for ApiVersionsRequest {
         for api in without.api_keys.drain(..) {
             fields.extend(&format!("api_keys[{}]", api.api_key), Fields::of(&api));
         }
-        // features and their epoch are in tagged fields which the test broker has none of
         fields.append(Fields::of(&without));
         fields
     }

@@ -6,11 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use uuid::Uuid;
 
-/// A topic id and a session id that no broker gives.
-pub(crate) const MADE_UP: u32 = 77;
+/// Ids that no broker gives.
+const NO_TOPIC: Uuid = Uuid::from_u128(77);
+const NO_SESSION: i32 = 77;
 
-/// Timestamps of the broker's clock are at most so many ms away from now; those of the cases' records are further.
-const NOW_MS: i64 = 60_000;
+/// Timestamps of the broker's clock are at most so many ms away from now, however long a subject takes.
+const NOW_MS: i64 = 500_000;
+/// The records of the cases are so many ms older, so that their times are not taken for the broker's clock.
+pub(super) const RECORD_AGE_MS: i64 = 2 * NOW_MS;
 
 /// The ids, ports and so on of one of the brokers.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +47,7 @@ impl Names {
     /// The id of a topic; that of no topic if there is none of this name.
     pub(crate) fn topic(&self, name: &str) -> Uuid {
         let found = self.topics.iter().find(|(_, known)| known == name);
-        found.map_or(Uuid::from_u128(u128::from(MADE_UP)), |(id, _)| *id)
+        found.map_or(NO_TOPIC, |(id, _)| *id)
     }
 
     pub(crate) fn set_session(&mut self, name: &str, id: i32) {
@@ -54,7 +57,7 @@ impl Names {
     /// The id of a session; that of no session if there is none of this name.
     pub(crate) fn session(&self, name: &str) -> i32 {
         let found = self.sessions.get(name);
-        found.copied().unwrap_or(MADE_UP.cast_signed())
+        found.copied().unwrap_or(NO_SESSION)
     }
 
     /// The value by which a field is compared.
@@ -92,7 +95,7 @@ impl Names {
         let known = self.sessions.iter().find(|(_, id)| id.to_string() == value);
         match known {
             Some((name, id)) if *id != 0 => format!("of {name}"),
-            _ if value == "0" || value == MADE_UP.to_string() => value,
+            _ if value == "0" || value == NO_SESSION.to_string() => value,
             _ => "a new one".to_owned(),
         }
     }

@@ -14,13 +14,11 @@ use tokio::task::JoinHandle;
 use super::compared::Compared;
 use super::connection::{Connection, Reply};
 use super::fields::Fields;
-use super::names::{Names, now_ms};
+use super::names::{Names, RECORD_AGE_MS, now_ms};
 use super::report::Report;
 use super::side::Side;
 use crate::requests::{AT_ONCE_MS, Fetch, Produce};
 
-/// The records of the cases are so many ms old, so that their times are not taken for the broker's clock.
-const AGE_MS: i64 = 100_000;
 const AT_ONCE: Duration = Duration::from_millis(AT_ONCE_MS.unsigned_abs() as u64);
 /// A broker's timer may fire within the millisecond before its time.
 const TIMER: Duration = Duration::from_millis(5);
@@ -66,7 +64,7 @@ impl Pair {
             real: Side::new(real?),
             ours: Side::new(nodes.into_iter().zip(ours?).collect()),
             broker,
-            time: now_ms()? - AGE_MS,
+            time: now_ms()? - RECORD_AGE_MS,
             report,
         })
     }

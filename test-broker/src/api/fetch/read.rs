@@ -37,6 +37,14 @@ impl PartitionRead {
         }
     }
 
+    /// An error that keeps a real broker from reading: it tells an empty list of aborted transactions then, and not none.
+    pub(super) fn unread(error: i16) -> Self {
+        let mut read = Self::failed(error);
+        read.urgent = false;
+        read.data.aborted = Some(Vec::new());
+        read
+    }
+
     /// Nothing but the offsets of the partition, as `node` knows them.
     fn empty(partition: &Partition, node: i32) -> Self {
         use crate::log::Isolation::{ReadCommitted, ReadUncommitted};
@@ -84,13 +92,7 @@ impl Fetch {
     fn read_one(&self, cluster: &Cluster, asked: &Asked, room: &Room) -> PartitionRead {
         let unknown = ResponseError::UnknownTopicOrPartition.code();
         let records = match &asked.standing {
-            Standing::Failed(error) => {
-                let mut read = PartitionRead::failed(*error);
-                read.urgent = false;
-                // where a real broker does not come to reading, it tells an empty list and not none
-                read.data.aborted = Some(Vec::new());
-                return read;
-            }
+            Standing::Failed(error) => return PartitionRead::unread(*error),
             Standing::Injected(Injected::Error(error)) => return PartitionRead::failed(*error),
             Standing::Injected(Injected::Records(records)) => Some(records),
             Standing::Readable(_) => None,
