@@ -1,0 +1,1 @@
+//! Who reads what: the assignors of the classic protocol, and what members tell each other through the coordinator.

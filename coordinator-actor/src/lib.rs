@@ -1,0 +1,3 @@
+//! Group membership (classic and KIP-848), assignment and commits of a Kafka consumer.
+
+pub mod assign;
