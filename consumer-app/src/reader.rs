@@ -3,6 +3,8 @@
 
 mod batches;
 mod part;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -374,9 +376,10 @@ impl Reader {
                 }
                 Held::Part(mut part) if error.is_none() => {
                     part.give_whole();
-                    if part.has_given() {
-                        self.given.push(Arc::clone(part.state()));
+                    if !part.has_given() {
+                        continue;
                     }
+                    self.given.push(Arc::clone(part.state()));
                     batches.push(PartitionBatches::new(
                         part,
                         self.options.decode,

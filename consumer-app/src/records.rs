@@ -114,6 +114,13 @@ impl Chunk {
     }
 }
 
+/// A place in [`Records`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    chunks: usize,
+    len: usize,
+}
+
 /// The records of one poll. Owned: it may outlive the consumer, move to other threads, and be iterated again. Its buffers count
 /// against `buffer.memory` until it is dropped.
 ///
@@ -139,9 +146,24 @@ impl Records {
         self.chunks.push(chunk);
     }
 
-    /// Leader epoch of the newest batch in it.
-    pub(crate) fn last_leader_epoch(&self) -> Option<i32> {
-        self.chunks.last()?.batch.header().partition_leader_epoch()
+    /// Where it ends now.
+    pub(crate) const fn mark(&self) -> Mark {
+        Mark {
+            chunks: self.chunks.len(),
+            len: self.len,
+        }
+    }
+
+    /// Takes out again what was pushed since.
+    pub(crate) fn truncate(&mut self, mark: Mark) {
+        self.chunks.truncate(mark.chunks);
+        self.len = mark.len;
+    }
+
+    /// Leader epoch of the newest batch that was pushed since.
+    pub(crate) fn leader_epoch_since(&self, mark: Mark) -> Option<i32> {
+        let chunk = self.chunks.get(mark.chunks..)?.last()?;
+        chunk.batch.header().partition_leader_epoch()
     }
 
     /// This poll moved the position of a partition to `next`.

@@ -41,6 +41,7 @@ struct Unreadable {
 }
 
 /// What may still be read.
+#[derive(Clone, Copy)]
 pub(super) struct Allowance {
     /// Records.
     pub(super) records: usize,
@@ -114,7 +115,7 @@ impl Part {
         self.state.is_paused()
     }
 
-    /// Whether the last [`give`](Self::give) gave a record or moved the position.
+    /// Whether the last [`give`](Self::give) or [`give_whole`](Self::give_whole) gave a record or moved the position.
     pub(super) const fn has_given(&self) -> bool {
         self.given
     }
@@ -140,7 +141,8 @@ impl Part {
         }
     }
 
-    /// Gives the records that are allowed, and the position that follows them.
+    /// Gives the records that are allowed, and the position that follows them. After a seek, reset or unassignment, which may
+    /// come from another thread while this decodes, it gives nothing: what does not count as given would be given twice.
     pub(super) fn give(
         &mut self,
         records: &mut Records,
@@ -159,12 +161,19 @@ impl Part {
             };
         }
         let before = self.position;
+        let mark = records.mark();
+        let allowed = *allowance;
         let step = self.read(records, allowance, decoder, memory);
         if self.position > before {
-            let leader_epoch = records.last_leader_epoch();
+            let leader_epoch = records.leader_epoch_since(mark);
             self.given = self
                 .state
                 .give(self.completed.epoch, self.position, leader_epoch);
+            if !self.given {
+                records.truncate(mark);
+                *allowance = allowed;
+                return Step::Finished;
+            }
             records.moved(&self.state, self.position);
         }
         step
@@ -206,7 +215,8 @@ impl Part {
         }
     }
 
-    /// Gives all of it without decoding: the position moves to its end. What was begun is given from where it stands.
+    /// Gives all of it without decoding: the position moves to its end. What was begun is given from where it stands. Nothing
+    /// is given after a seek, reset or unassignment.
     pub(super) fn give_whole(&mut self) {
         self.given = self
             .state
