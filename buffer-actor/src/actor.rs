@@ -11,19 +11,19 @@ use actix::{
 };
 use record_batch::TopicPartition;
 use tokio::sync::oneshot;
-use tracing::{debug, warn};
+use tracing::{debug, error, warn};
 
 use crate::alarm::Alarm;
 use crate::ids::{FetchEpoch, PartitionId, TakeId, TicketId};
 use crate::machine::{BufferMachine, NotAssigned};
 use crate::memory::Memory;
 use crate::messages::{
-    Abandoned, Assign, AssignmentChanged, AwaitPosition, Block, BufferStatus, FetchDone, GetStatus,
-    Granted, LeadersChanged, LookUp, MemoryDecision, MemoryReleased, MetadataStale, NeedMemory,
-    NoPosition, Pause, PositionsFound, ReaderGone, ReportError, Reserve, Seek, SeekTo, Take,
-    TopicsRecreated, WakeReader, Withdraw,
+    Abandoned, Assign, AssignmentChanged, AwaitPosition, Block, BufferStatus, CommittedFound,
+    FetchDone, GetStatus, Granted, LeadersChanged, LookUp, LookUpCommitted, MemoryDecision,
+    MemoryReleased, MetadataStale, NeedMemory, NoPosition, Pause, PositionsFound, ReaderGone,
+    ReportError, Reserve, Seek, SeekTo, Take, TopicsRecreated, WakeReader, Withdraw,
 };
-use crate::model::{BufferConfig, Effect, Item, Lookup, Outcome};
+use crate::model::{BufferConfig, Effect, Item, Lookup, LookupCommitted, Outcome};
 use crate::records::{FetchedRecords, LeasedItem};
 use crate::shared::{PartitionState, SharedState};
 use crate::ticket::Ticket;
@@ -37,6 +37,9 @@ pub struct Neighbours {
     pub assignment: Vec<Recipient<AssignmentChanged>>,
     /// Metadata: positions to find.
     pub look_up: Recipient<LookUp>,
+    /// Coordinator: committed positions to find. `None`: the consumer has no group, and [`Start::Committed`](crate::Start) must
+    /// not be sent to the buffer, since nobody would ever find those positions.
+    pub look_up_committed: Option<Recipient<LookUpCommitted>>,
     /// Metadata: topics to ask about.
     pub metadata_stale: Recipient<MetadataStale>,
 }
@@ -138,6 +141,7 @@ impl BufferActor {
 
     fn perform(&mut self, effects: &mut Vec<Effect<FetchedRecords>>) {
         let mut lookups: Vec<Lookup> = Vec::new();
+        let mut committed: Vec<LookupCommitted> = Vec::new();
         for effect in effects.drain(..) {
             match effect {
                 Effect::Granted(grant) => {
@@ -150,6 +154,7 @@ impl BufferActor {
                 Effect::Assignment { added, removed } => self.reassign(added, removed),
                 Effect::Answer(id, lease) => self.answer(id, lease.items),
                 Effect::Lookup(lookup) => lookups.push(lookup),
+                Effect::LookupCommitted(lookup) => committed.push(lookup),
                 Effect::RefreshMetadata(name) => {
                     self.neighbours.metadata_stale.do_send(MetadataStale(name));
                 }
@@ -167,7 +172,8 @@ impl BufferActor {
                     partition,
                     data_epoch,
                     offset,
-                } => self.position(partition, data_epoch, offset),
+                    leader_epoch,
+                } => self.position(partition, data_epoch, offset, leader_epoch),
                 Effect::Paused(partition, paused) => {
                     if let Some(state) = self.state(partition) {
                         state.set_paused(paused);
@@ -195,13 +201,28 @@ impl BufferActor {
         if !lookups.is_empty() {
             self.neighbours.look_up.do_send(LookUp(lookups));
         }
+        if !committed.is_empty() {
+            match &self.neighbours.look_up_committed {
+                Some(coordinator) => coordinator.do_send(LookUpCommitted(committed)),
+                None => error!(
+                    partitions = committed.len(),
+                    "committed positions are wanted of a consumer without a group"
+                ),
+            }
+        }
     }
 
-    fn position(&mut self, id: PartitionId, data_epoch: FetchEpoch, offset: Option<i64>) {
+    fn position(
+        &mut self,
+        id: PartitionId,
+        data_epoch: FetchEpoch,
+        offset: Option<i64>,
+        leader_epoch: Option<i32>,
+    ) {
         let Some(state) = self.state(id) else {
             return;
         };
-        state.jump(data_epoch, offset);
+        state.jump(data_epoch, offset, leader_epoch);
         let Some(offset) = offset else {
             return;
         };
@@ -444,6 +465,16 @@ impl Handler<PositionsFound> for BufferActor {
     fn handle(&mut self, message: PositionsFound, ctx: &mut Context<Self>) {
         Self::handle(self, ctx, |machine, _, effects| {
             machine.position_found(message.0, effects);
+        });
+    }
+}
+
+impl Handler<CommittedFound> for BufferActor {
+    type Result = ();
+
+    fn handle(&mut self, message: CommittedFound, ctx: &mut Context<Self>) {
+        Self::handle(self, ctx, |machine, now, effects| {
+            machine.committed_found(now, message.0, effects);
         });
     }
 }

@@ -50,7 +50,9 @@ use self::take::Reader;
 use crate::backoff::Jitter;
 use crate::error::PartitionError;
 use crate::ids::{FetchEpoch, Lane, NodeId, PartitionId, TicketId};
-use crate::model::{BufferConfig, Completed, Effect, Item, Lookup, ResetPolicy, ResetTo, Start};
+use crate::model::{
+    BufferConfig, Completed, Effect, Item, Lookup, LookupCommitted, ResetPolicy, ResetTo, Start,
+};
 
 /// What the machine tells others, in order. `D` is the type of the records, which the machine never looks at.
 pub type Effects<D> = Vec<Effect<D>>;
@@ -198,6 +200,7 @@ impl<D> BufferMachine<D> {
             }
             let position = match start {
                 Start::Offset(offset) => Position::At(offset),
+                Start::Committed => Position::Committed,
                 Start::Reset => self.reset_position(),
             };
             let epoch = self.next_epoch();
@@ -310,15 +313,21 @@ impl<D> BufferMachine<D> {
         let (epoch, name) = (partition.epoch, partition.name.clone());
         let offset = match partition.position {
             Position::At(offset) => Some(offset),
-            Position::Wanted(_) | Position::Missing => None,
+            Position::Committed | Position::Wanted(_) | Position::Missing => None,
         };
         effects.push(Effect::Position {
             partition: id,
             data_epoch: partition.data_epoch,
             offset,
+            leader_epoch: None,
         });
         match partition.position {
             Position::At(_) => {}
+            Position::Committed => effects.push(Effect::LookupCommitted(LookupCommitted {
+                partition: id,
+                name,
+                epoch: partition.data_epoch,
+            })),
             Position::Wanted(to) => effects.push(Effect::Lookup(Lookup {
                 partition: id,
                 name,

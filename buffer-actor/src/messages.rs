@@ -8,7 +8,10 @@ use tokio::sync::oneshot;
 use crate::error::PartitionError;
 use crate::ids::{FetchEpoch, Lane, NodeId, PartitionId, TicketId};
 use crate::machine::NotAssigned;
-use crate::model::{Candidates, Grant, Lookup, Outcome, ResetTo, Start, TakeRequest};
+use crate::model::{
+    Candidates, CommittedOffset, Grant, Lookup, LookupCommitted, Outcome, ResetTo, Start,
+    TakeRequest,
+};
 use crate::records::{FetchedRecords, LeasedItem};
 use crate::ticket::Ticket;
 
@@ -177,6 +180,19 @@ pub struct Pause {
 #[rtype(result = "()")]
 pub struct LookUp(pub Vec<Lookup>);
 
+/// Buffer -> Coordinator: find what the group committed of these ([`Start::Committed`]). Answered by [`CommittedFound`], or
+/// [`ReportError`] for what the application must know; the asking goes on until it succeeds, a newer lookup of the partition
+/// replaces it, or the partition is not assigned any more. A seek meanwhile is not told: the answer is then dropped.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct LookUpCommitted(pub Vec<LookupCommitted>);
+
+/// Coordinator -> Buffer: what the group committed, with the epochs of the lookups; `None` if it committed nothing. Those of
+/// one answer come together, so that one request can ask for all of them.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct CommittedFound(pub Vec<(PartitionId, FetchEpoch, Option<CommittedOffset>)>);
+
 /// Buffer -> Metadata: what is known of this partition's topic is out of date.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
@@ -188,7 +204,7 @@ pub struct MetadataStale(pub TopicPartition);
 #[rtype(result = "()")]
 pub struct PositionsFound(pub Vec<(PartitionId, FetchEpoch, i64)>);
 
-/// Metadata -> Buffer: a partition cannot be read for now, and the application must know. Said again while it lasts.
+/// Metadata, Coordinator -> Buffer: a partition cannot be read for now, and the application must know. Said again while it lasts.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct ReportError {

@@ -56,8 +56,20 @@ pub enum ResetTo {
 pub enum Start {
     /// At this offset.
     Offset(i64),
+    /// Where its group committed, or where the reset policy says if it committed nothing. Only for a consumer with a group: the
+    /// partition has no position until [`LookUpCommitted`](crate::messages::LookUpCommitted) is answered.
+    Committed,
     /// Where the reset policy says.
     Reset,
+}
+
+/// What a group committed of a partition, as OffsetFetch tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CommittedOffset {
+    /// The next offset to read. Below 0: nothing was committed.
+    pub offset: i64,
+    /// Leader epoch of the last record before it, if the commit named one (KIP-320).
+    pub leader_epoch: Option<i32>,
 }
 
 /// A partition that a node leads, as the planner sees it.
@@ -233,6 +245,18 @@ pub struct Lookup {
     pub to: ResetTo,
 }
 
+/// A committed position that must be looked up.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LookupCommitted {
+    /// Which partition.
+    pub partition: PartitionId,
+    /// Its name.
+    pub name: TopicPartition,
+    /// The answer counts only while the partition is in this epoch: a seek always wins. A leader move leaves it valid, since the
+    /// answer is not the leader's.
+    pub epoch: FetchEpoch,
+}
+
 /// What the buffer wants others to know or do.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Effect<D> {
@@ -249,6 +273,8 @@ pub enum Effect<D> {
     Answer(TakeId, Lease<D>),
     /// To metadata: find this position.
     Lookup(Lookup),
+    /// To the coordinator: find what the group committed.
+    LookupCommitted(LookupCommitted),
     /// To metadata: what is known of this partition's topic is out of date.
     RefreshMetadata(TopicPartition),
     /// To the session whose reply waits at its length: memory is set aside, read it.
@@ -265,6 +291,8 @@ pub enum Effect<D> {
         data_epoch: FetchEpoch,
         /// The next offset that the application will be given; `None` while it is being looked up.
         offset: Option<i64>,
+        /// Leader epoch of the last record before it, if that is known.
+        leader_epoch: Option<i32>,
     },
     /// For the shared table: whether the partition is paused.
     Paused(PartitionId, bool),

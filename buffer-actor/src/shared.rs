@@ -18,7 +18,7 @@ pub struct Offsets {
     pub given: Option<i64>,
     /// The next offset that the application has not processed: what was given when the current poll began.
     pub processed: Option<i64>,
-    /// Leader epoch of the last record given, if it had one.
+    /// Leader epoch of the last record before `given`, if it had one: of the last that was given, or as the group committed it.
     pub leader_epoch: Option<i32>,
 }
 
@@ -106,13 +106,18 @@ impl PartitionState {
         offsets.processed = offsets.given;
     }
 
-    pub(crate) fn jump(&self, data_epoch: FetchEpoch, offset: Option<i64>) {
+    pub(crate) fn jump(
+        &self,
+        data_epoch: FetchEpoch,
+        offset: Option<i64>,
+        leader_epoch: Option<i32>,
+    ) {
         let mut offsets = self.lock();
         *offsets = Offsets {
             data_epoch,
             given: offset,
             processed: offset,
-            leader_epoch: None,
+            leader_epoch,
         };
         self.data_epoch.store(data_epoch.0, Ordering::Release);
     }
@@ -193,9 +198,9 @@ mod tests {
     #[test]
     fn a_position_reported_under_an_old_epoch_does_not_undo_a_seek() {
         let state = PartitionState::new(TopicPartition::new("t", 0));
-        state.jump(FetchEpoch(1), Some(0));
+        state.jump(FetchEpoch(1), Some(0), None);
         assert!(state.give(FetchEpoch(1), 10, Some(3)));
-        state.jump(FetchEpoch(2), Some(5));
+        state.jump(FetchEpoch(2), Some(5), None);
         assert!(!state.give(FetchEpoch(1), 20, Some(3)));
         assert_eq!(state.offsets().given, Some(5));
         assert!(!state.is_valid(FetchEpoch(1)));
@@ -206,7 +211,7 @@ mod tests {
     #[test]
     fn processed_is_what_was_given_when_the_poll_began() {
         let state = PartitionState::new(TopicPartition::new("t", 0));
-        state.jump(FetchEpoch(1), Some(0));
+        state.jump(FetchEpoch(1), Some(0), None);
         state.process();
         state.give(FetchEpoch(1), 5, None);
         assert_eq!(state.offsets().processed, Some(0));

@@ -219,7 +219,7 @@ impl ConsumerHandle {
                     partition: partition.clone(),
                     offset,
                 }),
-                Start::Offset(_) | Start::Reset => None,
+                Start::Offset(_) | Start::Committed | Start::Reset => None,
             }
         });
         let sent = match refused {

@@ -104,6 +104,7 @@ pub(crate) fn start(
             granted: fetch.clone().recipient(),
             assignment: vec![fetch.clone().recipient(), metadata.clone().recipient()],
             look_up: metadata.clone().recipient(),
+            look_up_committed: None,
             metadata_stale: metadata.clone().recipient(),
         },
     ));

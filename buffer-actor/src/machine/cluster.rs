@@ -8,7 +8,7 @@ use super::partition::Position;
 use super::{BufferMachine, Effects};
 use crate::error::PartitionError;
 use crate::ids::{FetchEpoch, PartitionId};
-use crate::model::{Effect, Lookup};
+use crate::model::{CommittedOffset, Effect, Lookup};
 
 impl<D> BufferMachine<D> {
     /// A lookup succeeded. It counts only if the partition still waits for it.
@@ -30,8 +30,51 @@ impl<D> BufferMachine<D> {
                 partition: id,
                 data_epoch: partition.data_epoch,
                 offset: Some(offset),
+                leader_epoch: None,
             });
             self.check_partition(id);
+        }
+        self.settle(effects);
+    }
+
+    /// The coordinator answered what the group committed. It counts only for partitions that still wait for it. Where nothing
+    /// was committed, the reset policy says what happens.
+    pub fn committed_found(
+        &mut self,
+        now: Instant,
+        found: impl IntoIterator<Item = (PartitionId, FetchEpoch, Option<CommittedOffset>)>,
+        effects: &mut Effects<D>,
+    ) {
+        let reset = self.reset_position();
+        for (id, epoch, committed) in found {
+            let Some(partition) = self.partitions.get_mut(id) else {
+                continue;
+            };
+            let waits = partition.position == Position::Committed && partition.data_epoch == epoch;
+            if !waits && !mutated!(self, CommittedAfterSeek) {
+                continue;
+            }
+            match committed.filter(|committed| committed.offset >= 0) {
+                Some(CommittedOffset {
+                    offset,
+                    leader_epoch,
+                }) => {
+                    partition.position = Position::At(offset);
+                    partition.eager = true;
+                    effects.push(Effect::Position {
+                        partition: id,
+                        data_epoch: partition.data_epoch,
+                        offset: Some(offset),
+                        leader_epoch: leader_epoch.filter(|epoch| *epoch >= 0),
+                    });
+                    self.check_partition(id);
+                }
+                None => {
+                    partition.position = reset;
+                    self.begin(now, id, effects);
+                    self.notice_data(now, id, effects);
+                }
+            }
         }
         self.settle(effects);
     }

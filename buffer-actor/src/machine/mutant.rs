@@ -27,6 +27,8 @@ pub enum Mutant {
     JudgesByOffset,
     /// A seek begins no new epoch (I3).
     SeekKeepsEpoch,
+    /// A committed position counts although the application sought another since (I3).
+    CommittedAfterSeek,
     /// A leader move voids no request (I3).
     MoveKeepsEpoch,
     /// The reader is told of a change only if it was not told of another since its last take (I6).

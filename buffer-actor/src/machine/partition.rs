@@ -11,6 +11,8 @@ use crate::model::{Item, ResetTo};
 /// Where the partition is fetched next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Position {
+    /// The group's coordinator is asked what was committed.
+    Committed,
     /// Being looked up.
     Wanted(ResetTo),
     /// There is none, and the reset policy is `none`: the application must seek.

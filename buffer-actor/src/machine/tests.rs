@@ -1,6 +1,7 @@
 //! Tables and scripts for the machine. A [`World`] holds it together with what its neighbours would know.
 
 mod budget;
+mod committed;
 mod custody;
 mod errors;
 mod lanes;
@@ -12,7 +13,8 @@ use record_batch::TopicPartition;
 
 use super::*;
 use crate::model::{
-    Ask, Candidate, Fetched, Flaw, Grant, Lease, Outcome, PartitionReply, TakeRequest,
+    Ask, Candidate, CommittedOffset, Fetched, Flaw, Grant, Lease, Outcome, PartitionReply,
+    TakeRequest,
 };
 use crate::{Backoff, Policy, TakeId};
 
@@ -248,5 +250,15 @@ pub(super) fn offsets(grant: &Grant) -> Vec<(i64, bool)> {
         .asks
         .iter()
         .map(|ask| (ask.offset, ask.parked))
+        .collect()
+}
+
+pub(super) fn errors(items: &[Item<u32>]) -> Vec<&PartitionError> {
+    items
+        .iter()
+        .filter_map(|item| match item {
+            Item::Error(error) => Some(error),
+            Item::Data(_) => None,
+        })
         .collect()
 }

@@ -74,6 +74,7 @@ impl World {
             granted: deaf.clone().recipient(),
             assignment: Vec::new(),
             look_up: deaf.clone().recipient(),
+            look_up_committed: None,
             metadata_stale: deaf.recipient(),
         };
         let buffer = BufferActor::new(config, 0, memory.clone(), shared.clone(), neighbours);

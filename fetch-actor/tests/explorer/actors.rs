@@ -113,6 +113,9 @@ impl World {
                 }
             }
             Effect::Lookup(lookup) => self.lookups.push((lookup.partition, lookup.epoch)),
+            Effect::LookupCommitted(lookup) => {
+                self.committed.push((lookup.partition, lookup.epoch))
+            }
             Effect::RefreshMetadata(_) => self.refresh_wanted = true,
             Effect::ReadReply(ticket) => self.memory(ticket, true),
             Effect::DiscardReply(ticket) => self.memory(ticket, false),
@@ -121,6 +124,7 @@ impl World {
                 partition,
                 data_epoch,
                 offset,
+                ..
             } => {
                 if let Some(index) = self.partition_of(partition) {
                     self.owed[index] = true;

@@ -50,7 +50,7 @@ impl World {
         self.steps(&mut steps);
         steps
             .iter()
-            .all(|step| matches!(step, Event::GoOn | Event::Found))
+            .all(|step| matches!(step, Event::GoOn | Event::Found | Event::Committed))
             && !self.refresh_wanted
             && self.leaders_are_told()
     }
@@ -109,7 +109,10 @@ impl World {
                 ask.is_some_and(|ask| ask.partition == entry.id)
             }),
             Reason::Paused => entry.paused,
-            Reason::NoPosition => self.lookups.iter().any(|&(id, _)| id == entry.id),
+            Reason::NoPosition => {
+                let mut sought = self.lookups.iter().chain(&self.committed);
+                sought.any(|&(id, _)| id == entry.id)
+            }
             Reason::Backoff => self.troubled[p] && self.buffer.get().poll_timeout().is_some(),
             Reason::Credit => {
                 let other_is = (0..PARTITIONS)

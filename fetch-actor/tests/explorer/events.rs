@@ -1,11 +1,14 @@
 //! What may happen, and what it does.
 
-use buffer_actor::{ResetTo, Start};
+use buffer_actor::{CommittedOffset, ResetTo, Start};
 
 use crate::broker::{NODES, PARTITIONS};
 use crate::data;
 use crate::lane::{Wire, lane_of};
 use crate::world::{World, node_id};
+
+/// The partition of which the group committed something, by its slot, and where; of the other one it committed nothing.
+const COMMITTED: (usize, i64) = (0, 1);
 
 /// One step of the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,6 +25,8 @@ pub(crate) enum Event {
     Lose(usize),
     /// A position that was looked up is found.
     Found,
+    /// The coordinator tells what was committed.
+    Committed,
     /// The application polls.
     Poll,
     /// The poll that waits goes on with the answer that came.
@@ -129,6 +134,7 @@ impl Event {
             Self::Expire(_) => "long poll expires",
             Self::Lose(_) => "connection lost",
             Self::Found => "position found",
+            Self::Committed => "committed position found",
             Self::Poll => "poll",
             Self::GoOn => "poll goes on",
             Self::Cancel => "poll cancelled",
@@ -157,6 +163,7 @@ impl Event {
             | Self::Wire(_)
             | Self::Expire(_)
             | Self::Found
+            | Self::Committed
             | Self::GoOn
             | Self::LetGo => return None,
             Self::Lose(_) => Allowance::Lose,
@@ -253,6 +260,9 @@ impl World {
         }
         if !self.lookups.is_empty() {
             events.push(Event::Found);
+        }
+        if !self.committed.is_empty() {
+            events.push(Event::Committed);
         }
         if self.reader.may_go_on() {
             events.push(Event::GoOn);
@@ -372,6 +382,16 @@ impl World {
                     machine.position_found([(id, epoch, 0)], effects);
                 });
             }
+            Event::Committed => {
+                let (id, epoch) = self.committed.remove(0);
+                let committed = (id.slot() == COMMITTED.0).then_some(CommittedOffset {
+                    offset: COMMITTED.1,
+                    leader_epoch: None,
+                });
+                self.buffer(|machine, now, effects| {
+                    machine.committed_found(now, [(id, epoch, committed)], effects);
+                });
+            }
             Event::Poll => {
                 self.reader.begin(&self.table);
                 self.go_on();
@@ -387,7 +407,7 @@ impl World {
             Event::Pause(p) => self.pause(p, true),
             Event::Resume(p) => self.pause(p, false),
             Event::Revoke(p) => self.assign_but(p, None),
-            Event::Assign(p) => self.assign_but(p, Some(Start::Offset(0))),
+            Event::Assign(p) => self.assign_but(p, Some(self.frame.scenario.start)),
             Event::Produce(p) => {
                 self.logs.batches[p] += 1;
                 self.wake();

@@ -77,6 +77,8 @@ mutants! {
         in "seek and pause" [Poll 1, Seek 1] breaks "I3";
     a_seek_begins_no_epoch: SeekKeepsEpoch
         in "seek and pause" [Poll 1, Seek 1] breaks "I1" | "I3" | "I6";
+    a_committed_position_wins_over_a_seek: CommittedAfterSeek
+        in "committed positions" [Seek 1] breaks "I1" | "I3" | "I6" | "progress";
     a_leader_move_begins_no_epoch: MoveKeepsEpoch
         in "leaders" [Move 1, Snapshot 1] breaks "I1";
     the_reader_is_told_of_one_change: TellsOfOneChange

@@ -1,6 +1,6 @@
 //! The bounds of a search.
 
-use buffer_actor::Policy;
+use buffer_actor::{Policy, Start};
 
 use crate::broker::PARTITIONS;
 use crate::events::Allowance as A;
@@ -17,6 +17,8 @@ pub(crate) struct Scenario {
     pub(crate) leaders: [usize; PARTITIONS],
     /// Which partitions are assigned at the beginning.
     pub(crate) assigned: [bool; PARTITIONS],
+    /// Where they start.
+    pub(crate) start: Start,
     pub(crate) policy: Policy,
     /// `buffer.memory`.
     pub(crate) memory: u64,
@@ -45,6 +47,7 @@ const PLAIN: Scenario = Scenario {
     sizes: [[BATCH; 2]; PARTITIONS],
     leaders: [0, 0],
     assigned: [true; PARTITIONS],
+    start: Start::Offset(0),
     policy: Policy::ReadAhead,
     memory: 64 << 20,
     partition_max: PARTITION_MAX,
@@ -94,7 +97,7 @@ pub(crate) fn named(name: &str) -> Scenario {
 }
 
 /// Everything that is searched.
-pub(crate) const ALL: [Scenario; 18] = [
+pub(crate) const ALL: [Scenario; 19] = [
     Scenario {
         name: "startup",
         warm: false,
@@ -241,6 +244,14 @@ pub(crate) const ALL: [Scenario; 18] = [
         assigned: [true, false],
         batches: [1, 0],
         allowances: Allowances::of([(A::LookUp, 2), (A::Move, 1), (A::Snapshot, 1)]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "committed positions",
+        warm: false,
+        start: Start::Committed,
+        batches: [1, 0],
+        allowances: Allowances::of([(A::Seek, 1)]),
         ..PLAIN
     },
 ];

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use buffer_actor::machine::BufferMachine;
 use buffer_actor::{
     Ask, Backoff, BufferConfig, Candidates, FetchEpoch, Grant, Lane, NodeId, Outcome, PartitionId,
-    ResetPolicy, Start, TakeRequest, TicketId,
+    ResetPolicy, TakeRequest, TicketId,
 };
 use fetch_actor::machine::PlannerMachine;
 use record_batch::TopicPartition;
@@ -130,6 +130,8 @@ pub(crate) struct World {
     pub(crate) alive: [u64; PARTITIONS],
     /// Positions being looked up.
     pub(crate) lookups: Vec<(PartitionId, FetchEpoch)>,
+    /// Committed positions being looked up.
+    pub(crate) committed: Vec<(PartitionId, FetchEpoch)>,
     /// Leaders that the planner was last told.
     pub(crate) told_leaders: [Option<usize>; PARTITIONS],
     pub(crate) refresh_wanted: bool,
@@ -239,7 +241,7 @@ fn moment() -> Instant {
 }
 
 impl World {
-    /// Both partitions are assigned from offset 0, and the planner will learn of it and of the cluster.
+    /// The scenario's partitions are assigned, and the planner will learn of it and of the cluster.
     pub(crate) fn new(scenario: Scenario, fault: Option<Fault>, notes: Rc<Notes>) -> Self {
         let config = BufferConfig {
             buffer_memory: scenario.memory,
@@ -283,6 +285,7 @@ impl World {
             wanted: false,
             alive: [0; PARTITIONS],
             lookups: Vec::new(),
+            committed: Vec::new(),
             told_leaders: [None; PARTITIONS],
             refresh_wanted: false,
             troubled: [false; PARTITIONS],
@@ -294,7 +297,7 @@ impl World {
             frame: Rc::new(Frame::new(scenario, fault)),
         };
         world.send_snapshot(None);
-        world.assign(scenario.assigned.map(|is| is.then_some(Start::Offset(0))));
+        world.assign(scenario.assigned.map(|is| is.then_some(scenario.start)));
         if scenario.warm {
             world.settle();
         }
@@ -321,7 +324,7 @@ impl World {
         print.value(&self.tickets);
         print.value(&self.held);
         print.value(&(self.released, self.wanted, self.refresh_wanted));
-        print.value(&self.lookups);
+        print.value(&(&self.lookups, &self.committed));
         print.value(&self.told_leaders);
         print.value(&(self.troubled, self.owed, self.elsewhere));
         print.value(&self.left);

@@ -2,16 +2,6 @@
 
 use super::*;
 
-fn errors(items: &[Item<u32>]) -> Vec<&PartitionError> {
-    items
-        .iter()
-        .filter_map(|item| match item {
-            Item::Error(error) => Some(error),
-            Item::Data(_) => None,
-        })
-        .collect()
-}
-
 #[test]
 fn an_error_that_metadata_found_is_told_at_once() {
     let mut world = World::new(config(), 2);
