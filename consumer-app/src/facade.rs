@@ -150,7 +150,7 @@ pub(crate) fn start(
             connector,
         },
         metadata::Neighbours {
-            snapshot: fetch.clone().recipient(),
+            snapshot: vec![fetch.clone().recipient()],
             found: buffer.clone().recipient(),
             recreated: buffer.clone().recipient(),
             report: buffer.clone().recipient(),

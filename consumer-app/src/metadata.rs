@@ -12,7 +12,9 @@ mod refresh;
 mod tests;
 mod topic_ids;
 mod troubles;
+mod turns;
 mod view;
+mod watch;
 
 pub(crate) use actor::{AskPartitions, MetadataActor, Neighbours, Options};
 pub(crate) use machine::{MetadataConfig, PartitionsUnknown};

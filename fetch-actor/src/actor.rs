@@ -7,15 +7,15 @@ use std::time::Instant;
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
 use buffer_actor::messages::{AssignmentChanged, Granted, LeadersChanged, Reserve, Withdraw};
 use buffer_actor::{Alarm, Lane, NodeId, Ticket};
-use session_actor::PartitionTable;
 use session_actor::machine::Job;
 use session_actor::messages::{CloseLane, LaneIdle, LaneJob, LaneLost, LaneUnavailable, StartJob};
 use session_actor::wire::Address;
+use session_actor::{PartitionTable, SnapshotChanged};
 use tokio::sync::oneshot;
 use tracing::debug;
 
 use crate::machine::{Effect, PlannerMachine};
-use crate::messages::{CloseAll, LeaderUnknown, SnapshotChanged};
+use crate::messages::{CloseAll, LeaderUnknown};
 
 /// How to talk to a lane that was opened.
 #[derive(Debug, Clone)]

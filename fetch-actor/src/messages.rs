@@ -1,15 +1,7 @@
 //! What is sent to the planner from above. What buffer and sessions send is defined where they are.
 
-use std::sync::Arc;
-
 use actix::Message;
-use session_actor::ClusterSnapshot;
 use tokio::sync::oneshot;
-
-/// Metadata -> Fetch: what the cluster looks like now.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-pub struct SnapshotChanged(pub Arc<ClusterSnapshot>);
 
 /// Facade -> Fetch: close all lanes, end their sessions at the brokers, then stop. `done` is dropped when that is done.
 #[derive(Debug, Message)]

@@ -12,18 +12,21 @@ use buffer_actor::messages::{
     AssignmentChanged, LookUp, MetadataStale, PositionsFound, ReportError, TopicsRecreated,
     WakeReader,
 };
-use fetch_actor::messages::{LeaderUnknown, SnapshotChanged};
+use fetch_actor::messages::LeaderUnknown;
+use kafka_protocol::messages::MetadataRequest;
 use session_actor::messages::{NodeReached, RefreshMetadata};
 use session_actor::wire::connect::Connect;
 use session_actor::wire::control::{ControlClient, MAX_RESPONSE_BYTES};
 use session_actor::wire::fetch::IsolationLevel;
 use session_actor::wire::{Address, ErrorCode, Peer, WireError};
+use session_actor::{SnapshotChanged, WatchTopics};
 use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
 
 use super::codec;
 use super::lookups::Asked;
 use super::machine::{Effect, MetadataConfig, MetadataMachine, PartitionsUnknown};
+use super::turns::Topics;
 use crate::error::Error;
 use crate::status::Status;
 
@@ -49,8 +52,8 @@ pub(crate) struct Options {
 /// Whom metadata tells.
 #[derive(Debug, Clone)]
 pub(crate) struct Neighbours {
-    /// Fetch.
-    pub(crate) snapshot: Recipient<SnapshotChanged>,
+    /// Whoever looks at the cluster.
+    pub(crate) snapshot: Vec<Recipient<SnapshotChanged>>,
     /// Buffer.
     pub(crate) found: Recipient<PositionsFound>,
     /// Buffer.
@@ -136,7 +139,7 @@ impl MetadataActor {
                 peer,
                 topics,
                 limit,
-            } => self.ask_metadata(peer, &topics, limit, ctx),
+            } => self.ask_metadata(peer, topics, limit, ctx),
             Effect::AskOffsets { peer, asked } => self.ask_offsets(peer, asked, ctx),
             Effect::Publish(snapshot) => {
                 debug!(
@@ -148,7 +151,9 @@ impl MetadataActor {
                     client.failure().is_none()
                         && snapshot.brokers.values().any(|known| known == address)
                 });
-                self.neighbours.snapshot.do_send(SnapshotChanged(snapshot));
+                for neighbour in &self.neighbours.snapshot {
+                    neighbour.do_send(SnapshotChanged(Arc::clone(&snapshot)));
+                }
             }
             Effect::Found(found) => self.neighbours.found.do_send(PositionsFound(found)),
             Effect::Recreated(topic, partitions) => {
@@ -171,7 +176,7 @@ impl MetadataActor {
                 }
             }
             Effect::Missing(topic, error) => {
-                warn!(topic = %topic, %error, "metadata does not show the topic or its leader; it is asked for again");
+                warn!(topic = %topic, %error, "metadata does not show the topic or its leader");
             }
         }
     }
@@ -179,16 +184,17 @@ impl MetadataActor {
     fn ask_metadata(
         &mut self,
         peer: Peer,
-        topics: &[Arc<str>],
+        topics: Topics,
         limit: Duration,
         ctx: &mut Context<Self>,
     ) {
-        let request = codec::metadata_request(topics, self.options.auto_create);
         let client = self.client(&peer);
         let options = self.options.clone();
         let asking = async move {
             let client = connected(client, &options, peer, limit).await?;
-            let response = client.call(&request, limit).await;
+            let version = client.version::<MetadataRequest>()?;
+            let request = codec::metadata_request(&topics, options.auto_create, version);
+            let response = client.call_version(version, &request, limit).await;
             Ok((client, response?))
         };
         ctx.spawn(wrap_future::<_, Self>(asking).map(|answer, actor, ctx| {
@@ -300,6 +306,16 @@ impl Handler<AssignmentChanged> for MetadataActor {
     fn handle(&mut self, message: AssignmentChanged, ctx: &mut Context<Self>) {
         self.run(ctx, |machine, now, effects| {
             machine.assignment(now, message.added, &message.removed, effects);
+        });
+    }
+}
+
+impl Handler<WatchTopics> for MetadataActor {
+    type Result = ();
+
+    fn handle(&mut self, message: WatchTopics, ctx: &mut Context<Self>) {
+        self.run(ctx, |machine, now, effects| {
+            machine.watch(now, message, effects)
         });
     }
 }

@@ -12,9 +12,11 @@ use kafka_protocol::messages::{
 use kafka_protocol::protocol::StrBytes;
 use session_actor::wire::fetch::IsolationLevel;
 use session_actor::wire::{Address, ErrorCode};
+use uuid::Uuid;
 
 use super::lookups::Asked;
 use super::machine::Offset;
+use super::turns::Topics;
 use super::view::{PartitionView, TopicView, View};
 
 /// ListOffsets timestamp of the first offset.
@@ -26,14 +28,28 @@ fn topic_name(name: &str) -> TopicName {
     TopicName(StrBytes::from_string(name.to_owned()))
 }
 
-/// A request for these topics; none of them means brokers only.
-pub(super) fn metadata_request(topics: &[Arc<str>], auto_create: bool) -> MetadataRequest {
-    let topics = topics
-        .iter()
-        .map(|name| MetadataRequestTopic::default().with_name(Some(topic_name(name))))
-        .collect();
+/// The first version of Metadata in which topics may be asked for by id (KIP-516).
+const METADATA_BY_ID: i16 = 12;
+
+/// A request for these topics in a version of the API. Where ids cannot be asked for, all topics are.
+pub(super) fn metadata_request(
+    topics: &Topics,
+    auto_create: bool,
+    version: i16,
+) -> MetadataRequest {
+    let named = |name: &Arc<str>| MetadataRequestTopic::default().with_name(Some(topic_name(name)));
+    let with_id = |id: &Uuid| {
+        MetadataRequestTopic::default()
+            .with_topic_id(*id)
+            .with_name(None)
+    };
+    let topics = match topics {
+        Topics::Names(names) => Some(names.iter().map(named).collect()),
+        Topics::Ids(ids) if version >= METADATA_BY_ID => Some(ids.iter().map(with_id).collect()),
+        Topics::Ids(_) | Topics::All => None,
+    };
     MetadataRequest::default()
-        .with_topics(Some(topics))
+        .with_topics(topics)
         .with_allow_auto_topic_creation(auto_create)
 }
 
@@ -42,6 +58,11 @@ pub(super) fn view(response: MetadataResponse) -> Option<View> {
     if ErrorCode(response.error_code) == ErrorCode::REBOOTSTRAP_REQUIRED {
         return None;
     }
+    let racks = response
+        .brokers
+        .iter()
+        .filter_map(|broker| Some((NodeId(broker.node_id.0), broker.rack.as_deref()?.into())))
+        .collect();
     let brokers = response
         .brokers
         .into_iter()
@@ -61,6 +82,11 @@ pub(super) fn view(response: MetadataResponse) -> Option<View> {
                     index: partition.partition_index,
                     leader: (partition.leader_id.0 >= 0).then_some(NodeId(partition.leader_id.0)),
                     leader_epoch: partition.leader_epoch,
+                    replicas: partition
+                        .replica_nodes
+                        .iter()
+                        .map(|node| NodeId(node.0))
+                        .collect(),
                 })
                 .collect();
             Some(TopicView {
@@ -72,7 +98,11 @@ pub(super) fn view(response: MetadataResponse) -> Option<View> {
             })
         })
         .collect();
-    Some(View { brokers, topics })
+    Some(View {
+        brokers,
+        racks,
+        topics,
+    })
 }
 
 pub(super) fn offsets_request(asked: &[Asked], isolation: IsolationLevel) -> ListOffsetsRequest {

@@ -1,19 +1,23 @@
 //! The decisions of metadata: what to ask, what an answer changes, what the application must hear. No clock, no I/O.
 
+mod merge;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use buffer_actor::{Backoff, FetchEpoch, Lookup, NodeId, PartitionError, PartitionId};
 use record_batch::TopicPartition;
-use session_actor::ClusterSnapshot;
 use session_actor::wire::{Address, ErrorCode, Peer, WireError};
+use session_actor::{ClusterSnapshot, WatchTopics};
 
 use super::lookups::{Asked, Lookups};
 use super::refresh::Refresh;
-use super::topic_ids::{TopicId, TopicIds};
+use super::topic_ids::TopicIds;
 use super::troubles::{REPORT_AFTER, Troubles};
-use super::view::{View, lookup_error, merge_topic};
+use super::turns::{Kind, Topics, Turns};
+use super::view::{View, lookup_error};
+use super::watch::Watch;
 
 /// So often in a row a broker must be of no use before the application hears of it: one broken answer is no news.
 const FAILURES_BEFORE_TOLD: u32 = 3;
@@ -46,7 +50,7 @@ pub(super) enum Effect {
     /// Ask this peer for metadata of these topics.
     AskMetadata {
         peer: Peer,
-        topics: Vec<Arc<str>>,
+        topics: Topics,
         limit: Duration,
     },
     /// Ask this leader for offsets.
@@ -98,6 +102,8 @@ pub(super) struct MetadataMachine {
     /// Topics and partitions that metadata does not show.
     troubles: Troubles,
     topic_ids: TopicIds,
+    watch: Watch,
+    turns: Turns,
     refresh: Refresh,
     lookups: Lookups,
     refreshed: Option<Instant>,
@@ -121,12 +127,19 @@ impl MetadataMachine {
             questions: BTreeMap::new(),
             troubles: Troubles::default(),
             topic_ids: TopicIds::default(),
+            watch: Watch::default(),
+            turns: Turns::default(),
             refreshed: None,
             silent_since: None,
             last_error: None,
             failed_lookups: 0,
             told_unusable: None,
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn snapshot(&self) -> Arc<ClusterSnapshot> {
+        Arc::clone(&self.snapshot)
     }
 
     #[cfg(test)]
@@ -154,16 +167,36 @@ impl MetadataMachine {
                 .leader(name.topic(), name.partition())
                 .is_none()
             {
-                self.refresh.want();
+                self.turns.want(Kind::Names);
             }
             self.assigned.insert(id, name);
         }
         self.act(now, effects);
     }
 
+    /// A group needs to know these, in place of those of before.
+    pub(super) fn watch(&mut self, now: Instant, topics: WatchTopics, effects: &mut Vec<Effect>) {
+        let former = self.watch.topics();
+        let (lists, listed) = (topics.all && !former.all, former.all && !topics.all);
+        if lists {
+            self.turns.want(Kind::All);
+        } else if !topics.names.is_subset(&former.names) {
+            self.turns.want(Kind::Names);
+        }
+        self.watch.replace(topics);
+        let mut next = ClusterSnapshot::clone(&self.snapshot);
+        if listed {
+            let wanted = self.names();
+            next.topics
+                .retain(|name, _| wanted.binary_search(name).is_ok());
+        }
+        self.publish(next, effects);
+        self.act(now, effects);
+    }
+
     /// Somebody met a sign that leaders, addresses or ids have changed.
     pub(super) fn stale(&mut self, now: Instant, effects: &mut Vec<Effect>) {
-        self.refresh.want();
+        self.turns.want(Kind::Names);
         self.act(now, effects);
     }
 
@@ -193,28 +226,8 @@ impl MetadataMachine {
             error: ErrorCode::LEADER_NOT_AVAILABLE,
         };
         self.questions.entry(topic).or_insert(question).until = until;
-        self.refresh.want();
+        self.turns.want(Kind::Names);
         self.act(now, effects);
-    }
-
-    /// Answers questions that can be answered, and those that waited long enough.
-    fn answer_questions(&mut self, now: Instant, effects: &mut Vec<Effect>) {
-        let topics = &self.snapshot.topics;
-        self.questions.retain(|topic, question| {
-            if let Some(known) = topics.get(topic) {
-                effects.push(Effect::Partitions(
-                    Arc::clone(topic),
-                    Ok(known.partitions.len()),
-                ));
-                return false;
-            }
-            let waits = now < question.until && question.unknown_until.is_none_or(|at| now < at);
-            if !waits {
-                let why = PartitionsUnknown::Refused(question.error);
-                effects.push(Effect::Partitions(Arc::clone(topic), Err(why)));
-            }
-            waits
-        });
     }
 
     /// Tells everybody who waits for a broker that there is none.
@@ -252,11 +265,9 @@ impl MetadataMachine {
                 self.refreshed = Some(now);
                 let complete = self.merge(now, view, effects);
                 self.refresh.succeeded(now, complete);
-                if !complete {
-                    self.refresh.want();
-                }
             }
             Err(error) => {
+                self.turns.failed();
                 let hopeless = !error.is_retriable();
                 self.last_error = Some(error.clone());
                 let rounds = self.refresh.failed_rounds();
@@ -273,6 +284,7 @@ impl MetadataMachine {
 
     /// A broker answered that this client shall forget the brokers that it knows (KIP-1102).
     pub(super) fn rebootstrap(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        self.turns.failed();
         self.refresh.distrust(&self.snapshot);
         self.refresh
             .failed(now, &self.snapshot, &self.config.bootstrap);
@@ -316,70 +328,6 @@ impl MetadataMachine {
         self.last_error = None;
     }
 
-    /// Brings an answer into the snapshot. Returns whether all that is assigned has a leader now.
-    fn merge(&mut self, now: Instant, view: View, effects: &mut Vec<Effect>) -> bool {
-        let mut next = ClusterSnapshot {
-            brokers: view.brokers.into_iter().collect(),
-            topics: self.snapshot.topics.clone(),
-        };
-        let mut errors: BTreeMap<Arc<str>, ErrorCode> = BTreeMap::new();
-        let mut recreated = Vec::new();
-        for topic in view.topics {
-            let name: Arc<str> = topic.name.as_str().into();
-            if topic.error == ErrorCode::NONE {
-                match self.topic_ids.judge(&name, topic.id) {
-                    TopicId::Current => {}
-                    TopicId::Recreated => recreated.push(Arc::clone(&name)),
-                    // of a broker that has not heard of the new one
-                    TopicId::Former => continue,
-                }
-                let known = next.topics.get(&name);
-                let merged = merge_topic(&name, topic, known);
-                next.topics.insert(name, merged);
-            } else {
-                // it keeps what was known of it: a passing error must not make its partitions vanish
-                errors.insert(name, topic.error);
-            }
-        }
-        // before anybody can ask for the new topic at a position of the old one
-        for topic in recreated {
-            let named = self.assigned.iter();
-            let named = named.filter(|(_, name)| *name.topic() == *topic);
-            let partitions = named.map(|(id, _)| *id).collect();
-            effects.push(Effect::Recreated(topic, partitions));
-        }
-        if next != *self.snapshot {
-            self.snapshot = Arc::new(next);
-            effects.push(Effect::Publish(Arc::clone(&self.snapshot)));
-        }
-        let report_after = self.report_after();
-        for (topic, question) in &mut self.questions {
-            if let Some(&error) = errors.get(topic) {
-                question.error = error;
-                question.unknown_until.get_or_insert(now + report_after);
-            }
-        }
-        self.answer_questions(now, effects);
-        self.troubles.note(
-            now + report_after,
-            self.assigned.values(),
-            &errors,
-            &self.snapshot,
-            effects,
-        );
-        self.troubles.is_empty() && self.questions.is_empty()
-    }
-
-    /// Topics that the brokers have not known for long are gone, not on their way between them: nobody asks for their records.
-    fn forget(&mut self, topics: &[Arc<str>], effects: &mut Vec<Effect>) {
-        let known = &self.snapshot.topics;
-        if topics.iter().any(|topic| known.contains_key(topic)) {
-            let snapshot = Arc::make_mut(&mut self.snapshot);
-            snapshot.topics.retain(|topic, _| !topics.contains(topic));
-            effects.push(Effect::Publish(Arc::clone(&self.snapshot)));
-        }
-    }
-
     fn report_after(&self) -> Duration {
         REPORT_AFTER.min(self.config.api_timeout / 2)
     }
@@ -408,7 +356,7 @@ impl MetadataMachine {
                         }
                         Err(code) => {
                             let counts = self.lookups.retry(now, id, epoch);
-                            self.refresh.want();
+                            self.turns.want(Kind::Names);
                             let name = &asked.lookup.name;
                             if counts && let Some(error) = lookup_error(name, code) {
                                 effects.push(Effect::Report(name.clone(), error));
@@ -421,7 +369,7 @@ impl MetadataMachine {
                 self.failed_lookups = self.failed_lookups.saturating_add(1);
                 self.unusable(now, &error, self.failed_lookups, effects);
                 self.last_error = Some(error);
-                self.refresh.want();
+                self.turns.want(Kind::Names);
                 for asked in asked {
                     self.lookups
                         .retry(now, asked.lookup.partition, asked.lookup.epoch);
@@ -438,7 +386,7 @@ impl MetadataMachine {
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let age = self
             .refreshed
-            .filter(|_| !self.assigned.is_empty())
+            .filter(|_| !self.assigned.is_empty() || !self.watch.is_empty())
             .map(|at| at + self.config.max_age);
         let silence = self.silent_since.map(|at| at + self.config.api_timeout);
         let report = self.troubles.next_report();
@@ -453,6 +401,7 @@ impl MetadataMachine {
             age,
             silence,
             report,
+            self.watch.next_gone(),
             self.refresh.poll_timeout(),
             self.lookups.poll_timeout(),
         ]
@@ -468,9 +417,16 @@ impl MetadataMachine {
             .is_some_and(|at| at + self.config.max_age <= now)
         {
             self.refreshed = Some(now);
-            self.refresh.want();
+            self.turns.want(if self.watch.topics().all {
+                Kind::All
+            } else {
+                Kind::Names
+            });
         }
-        let gone = self.troubles.report(now, effects);
+        let mut gone = self.watch.gone(now);
+        // of what is assigned the application hears first
+        gone.retain(|topic| !self.is_assigned(topic));
+        gone.extend(self.troubles.report(now, effects));
         self.forget(&gone, effects);
         if self
             .silent_since
@@ -489,7 +445,7 @@ impl MetadataMachine {
     fn act(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         let (by_leader, leaderless) = self.lookups.dispatch(now, &self.snapshot);
         if leaderless {
-            self.refresh.want();
+            self.turns.want(Kind::Names);
         }
         for (node, asked) in by_leader {
             if let Some(address) = self.snapshot.brokers.get(&node) {
@@ -501,11 +457,12 @@ impl MetadataMachine {
             }
         }
         let bootstrap = self.bootstrap();
+        self.refresh.want(!self.turns.is_empty());
         if let Some(attempt) = self.refresh.next(now, &self.snapshot, &bootstrap) {
             self.silent_since.get_or_insert(now);
             effects.push(Effect::AskMetadata {
                 peer: attempt.peer,
-                topics: self.topics(),
+                topics: self.next_topics(),
                 limit: attempt.limit,
             });
         }
@@ -520,17 +477,32 @@ impl MetadataMachine {
         }
     }
 
-    fn topics(&self) -> Vec<Arc<str>> {
-        let mut topics: Vec<Arc<str>> = self
+    /// What the next request is about.
+    fn next_topics(&mut self) -> Topics {
+        match self.turns.begin() {
+            Kind::Names => Topics::Names(self.names()),
+            Kind::Ids => Topics::Ids(self.watch.topics().ids.iter().copied().collect()),
+            Kind::All => Topics::All,
+        }
+    }
+
+    /// What somebody needs to know of, as far as names are known; sorted.
+    fn names(&self) -> Vec<Arc<str>> {
+        let watched = self.watch.topics();
+        let with_id = self.snapshot.topics.iter();
+        let with_id = with_id.filter(|(_, known)| watched.ids.contains(&known.topic.id));
+        let mut names: Vec<Arc<str>> = self
             .assigned
             .values()
             .map(TopicPartition::topic)
             .chain(self.lookups.names().map(|lookup| lookup.name.topic()))
             .map(Arc::from)
             .chain(self.questions.keys().cloned())
+            .chain(watched.names.iter().cloned())
+            .chain(with_id.map(|(name, _)| Arc::clone(name)))
             .collect();
-        topics.sort_unstable();
-        topics.dedup();
-        topics
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 }

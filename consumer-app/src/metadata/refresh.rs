@@ -63,8 +63,9 @@ impl Refresh {
         }
     }
 
-    pub(super) const fn want(&mut self) {
-        self.wanted = true;
+    /// Whether there is something to ask.
+    pub(super) const fn want(&mut self, wanted: bool) {
+        self.wanted = wanted;
     }
 
     /// A sign that it does not answer: until somebody has, it is asked last.

@@ -1,5 +1,9 @@
 //! Tables for the machine.
 
+mod broker;
+mod watch;
+
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use buffer_actor::{Backoff, FetchEpoch, Lookup, NodeId, PartitionError, PartitionId, ResetTo};
@@ -53,10 +57,12 @@ fn view(leaders: &[(i32, i32)]) -> View {
             index: i32::try_from(index).unwrap(),
             leader: (leader > 0).then_some(NodeId(leader)),
             leader_epoch,
+            replicas: Vec::new(),
         })
         .collect();
     View {
         brokers: vec![(NodeId(1), address(1)), (NodeId(2), address(2))],
+        racks: BTreeMap::new(),
         topics: vec![TopicView {
             name: "t".to_owned(),
             id: Uuid::from_u128(7),
@@ -520,6 +526,7 @@ fn an_answer_with_nonsense_indices_sizes_nothing() {
         index: -4,
         leader: None,
         leader_epoch: 0,
+        replicas: Vec::new(),
     });
     let effects = world.answer(nonsense);
     let snapshot = published(&effects).unwrap();

@@ -1,17 +1,19 @@
 //! A metadata answer: what it says, how it is brought into what is known, and what its errors mean to the application.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use buffer_actor::{NodeId, PartitionError};
 use record_batch::TopicPartition;
 use session_actor::wire::{Address, ErrorCode};
-use session_actor::{PartitionLeader, Topic, TopicMetadata};
+use session_actor::{PartitionLeader, Replicas, Topic, TopicMetadata};
 use uuid::Uuid;
 
 /// A metadata answer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct View {
     pub(crate) brokers: Vec<(NodeId, Address)>,
+    pub(crate) racks: BTreeMap<NodeId, Arc<str>>,
     pub(crate) topics: Vec<TopicView>,
 }
 
@@ -26,11 +28,12 @@ pub(crate) struct TopicView {
 }
 
 /// A partition of a metadata answer.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct PartitionView {
     pub(crate) index: i32,
     pub(crate) leader: Option<NodeId>,
     pub(crate) leader_epoch: i32,
+    pub(crate) replicas: Vec<NodeId>,
 }
 
 /// A leader epoch only grows, unless the topic was created anew (KIP-320, KIP-516): metadata from a broker that lags behind
@@ -63,27 +66,43 @@ pub(super) fn merge_topic(
         epoch: -1,
     };
     let mut partitions = vec![nobody; count];
+    let mut replicas = vec![Vec::new(); count];
     for partition in view.partitions {
         let Ok(index) = usize::try_from(partition.index) else {
             continue;
         };
-        let Some(slot) = partitions.get_mut(index) else {
+        let (Some(slot), Some(copies)) = (partitions.get_mut(index), replicas.get_mut(index))
+        else {
             continue;
         };
-        let former = same.and_then(|known| known.partitions.get(index));
-        *slot = match former {
-            Some(former) if former.node.is_some() && partition.leader_epoch < former.epoch => {
-                *former
+        let former = same.and_then(|known| {
+            Some((
+                known.partitions.get(index)?,
+                known.replicas.of(partition.index),
+            ))
+        });
+        match former {
+            Some((former, replicas))
+                if former.node.is_some() && partition.leader_epoch < former.epoch =>
+            {
+                *slot = *former;
+                *copies = replicas.to_vec();
             }
-            _ => PartitionLeader {
-                node: partition.leader,
-                epoch: partition.leader_epoch,
-            },
-        };
+            _ => {
+                *slot = PartitionLeader {
+                    node: partition.leader,
+                    epoch: partition.leader_epoch,
+                };
+                *copies = partition.replicas;
+            }
+        }
     }
+    let replicas: Replicas = replicas.into_iter().collect();
+    let unmoved = same.filter(|known| *known.replicas == replicas);
     TopicMetadata {
         topic,
         partitions,
+        replicas: unmoved.map_or_else(|| Arc::new(replicas), |known| Arc::clone(&known.replicas)),
         internal: view.internal,
     }
 }

@@ -72,6 +72,7 @@ impl World {
                 id: Uuid::from_u128(1),
             }),
             partitions,
+            replicas: Arc::default(),
             internal: false,
         };
         self.cluster.topics = [("t".into(), topic)].into();

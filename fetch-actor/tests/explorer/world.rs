@@ -365,6 +365,7 @@ impl World {
         let metadata = TopicMetadata {
             topic: Arc::clone(topic),
             partitions,
+            replicas: Arc::default(),
             internal: false,
         };
         let snapshot = ClusterSnapshot {
@@ -372,6 +373,7 @@ impl World {
                 .map(|node| (node_id(node), self.frame.addresses[node].clone()))
                 .collect(),
             topics: [(Arc::clone(&topic.name), metadata)].into(),
+            ..ClusterSnapshot::default()
         };
         self.refresh_wanted = false;
         self.told_leaders = leaders;
