@@ -38,6 +38,7 @@ public final class Helper {
         Metrics metrics = new Metrics();
         Map<String, Command> commands = Map.ofEntries(
             Map.entry("format", Storage::format),
+            Map.entry("assign", Assignors::assign),
             Map.entry("brokers", leaders::brokers),
             Map.entry("move_leader", leaders::move),
             Map.entry("create_topic", topics::create),

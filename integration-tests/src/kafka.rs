@@ -27,6 +27,7 @@
     reason = "blocking and the real clock are the point here: this drives processes, and no actor calls it"
 )]
 
+mod assignors;
 mod cache;
 mod cluster;
 mod compaction;
@@ -45,6 +46,7 @@ mod properties;
 mod tools;
 mod topics;
 
+pub use assignors::{AssignCase, Assigned, CaseMember, JavaAssignors};
 pub use cluster::{Builder, Cluster};
 pub use consume::{ConsumeSpec, Consumed, Isolation, JavaRecord, TimestampType};
 pub use control::Asked;

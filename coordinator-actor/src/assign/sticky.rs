@@ -15,7 +15,7 @@ use super::{Assignor, Member, TopicsMetadata};
 /// rack of one of their replicas (KIP-881); then with as many as possible where they were (KIP-54).
 ///
 /// All three are the best there is, also where subscriptions differ; Java's assignor looks for it by trial there and may end before. It takes
-/// 8 bytes for each pair of members.
+/// 16 bytes for each pair of members.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sticky;
 
@@ -31,7 +31,7 @@ impl Assignor for Sticky {
         generation: i32,
         _topics: &[Arc<str>],
     ) -> Option<Bytes> {
-        if generation < 0 {
+        if owned.is_empty() && generation < 0 {
             return None;
         }
         StickyUserData::encode(owned, generation)
