@@ -18,8 +18,10 @@ const CASES: u64 = 2_000;
 static JAVA: LazyLock<JavaAssignors> =
     LazyLock::new(|| JavaAssignors::start().expect("the Java helper starts"));
 
-/// Each case with our assignment and Java's, which may be an exception.
-fn both(assignor: &dyn Assignor) -> Result<Vec<(Case, Assigned, Result<Assigned, String>)>> {
+/// A case with our assignment and Java's, which may be an exception.
+type Compared = (Case, Assigned, Result<Assigned, String>);
+
+fn both(assignor: &dyn Assignor) -> Result<Vec<Compared>> {
     let cases: Vec<Case> = (0..CASES).map(Case::random).collect();
     let groups: Vec<_> = cases.iter().map(|case| case.group(assignor)).collect();
     let for_java: Vec<_> = cases
