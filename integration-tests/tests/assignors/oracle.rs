@@ -115,6 +115,12 @@ struct Standing {
 }
 
 impl Standing {
+    /// The comparison is worth something only if Java has an answer to most.
+    fn check_enough(&self) {
+        let compared = self.equal + self.more_even + self.nearer + self.stickier;
+        assert!(compared > 1_700, "too few groups compared: {self:?}");
+    }
+
     fn count(&mut self, case: &Case, ours: &Assigned, theirs: &Result<Assigned, String>) {
         let Some(theirs) = theirs
             .as_ref()
@@ -158,6 +164,7 @@ fn f022_b148_sticky_is_as_even_as_near_and_as_sticky_as_that_of_java() -> Result
         judge::check_balanced(&case, &ours);
         standing.count(&case, &ours, &theirs);
     }
+    standing.check_enough();
     assert_eq!(standing.java_unsettled, 0, "an eager one withholds nothing");
     println!("sticky against Java's, of {CASES} groups: {standing:?}");
     Ok(())
@@ -250,6 +257,7 @@ fn f022_b148_cooperative_sticky_ends_as_good_as_that_of_java() -> Result<()> {
         let theirs = java.map(decoded);
         standing.count(case, &assigned, &theirs);
     }
+    standing.check_enough();
     println!(
         "cooperative-sticky against Java's after two rebalances, of {CASES} groups: {standing:?}"
     );
