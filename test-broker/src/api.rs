@@ -4,9 +4,12 @@ mod api_versions;
 mod create_topics;
 mod delete_topics;
 mod fetch;
+mod find_coordinator;
 mod init_producer_id;
 mod list_offsets;
 mod metadata;
+mod offset_commit;
+mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
 mod versions;
@@ -107,6 +110,16 @@ pub(crate) fn handle(cluster: &mut Cluster, context: &RequestContext, request: R
             }
         }
         Request::Fetch(request) => fetch::handle(cluster, context, &request),
+        Request::FindCoordinator(request) => answer(
+            context,
+            &find_coordinator::handle(cluster, context, &request),
+        ),
+        Request::OffsetCommit(request) => {
+            answer(context, &offset_commit::handle(cluster, context, &request))
+        }
+        Request::OffsetFetch(request) => {
+            answer(context, &offset_fetch::handle(cluster, context, &request))
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The handle that tests and embedding programs hold.
 
 mod data;
+mod groups;
 mod nodes;
 mod observe;
 mod partitions;
@@ -21,6 +22,7 @@ use crate::listener::Listener;
 use crate::server;
 use crate::shared::{Phase, Shared};
 
+pub use groups::CommittedOffset;
 pub use partitions::PartitionOffsets;
 
 /// Bytes that an in-memory connection holds in each direction before the writer waits.

@@ -17,6 +17,7 @@ pub(crate) use purgatory::{PartitionId, Purgatory, Waiter};
 pub(crate) use topics::{NewTopic, Topic, TopicError, Topics, check_name};
 
 use crate::fault::Faults;
+use crate::groups::Groups;
 use crate::request_log::RequestLog;
 use crate::settings::Settings;
 
@@ -26,6 +27,7 @@ pub(crate) struct Cluster {
     pub(crate) id: String,
     pub(crate) nodes: BTreeMap<i32, Node>,
     pub(crate) topics: Topics,
+    pub(crate) groups: Groups,
     pub(crate) purgatory: Purgatory,
     pub(crate) faults: Faults,
     pub(crate) requests: RequestLog,
@@ -37,6 +39,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     pub(crate) fn new(settings: Settings) -> Self {
         let mut rng = Rng::with_seed(settings.seed);
+        let ids: Vec<i32> = settings.nodes.keys().copied().collect();
         let nodes = settings.nodes.iter().map(|(id, spec)| {
             let node = Node::new(*id, spec.clone(), &settings.session_cache, rng.fork());
             (*id, node)
@@ -47,6 +50,7 @@ impl Cluster {
                 .simple()
                 .to_string(),
             topics: Topics::default(),
+            groups: Groups::new(&ids),
             purgatory: Purgatory::default(),
             faults: Faults::default(),
             requests: RequestLog::new(settings.request_log_capacity),
@@ -82,9 +86,10 @@ impl Cluster {
         self.topics.create(topic, &live, &mut self.rng)
     }
 
-    /// Deletes a topic; fetches that wait on it are answered.
+    /// Deletes a topic, and what groups have committed for it; fetches that wait on it are answered.
     pub(crate) fn delete_topic(&mut self, name: &str) -> Option<Topic> {
         let topic = self.topics.remove(name)?;
+        self.groups.forget_topic(name);
         for partition in 0..topic.partitions.len() {
             self.purgatory.wake((topic.id, partition as i32));
         }
@@ -103,7 +108,7 @@ impl Cluster {
         Some((partition, &mut self.decoder, id))
     }
 
-    /// A node is gone: its partitions go to another in-sync replica, or have no leader.
+    /// A node is gone: its partitions go to another in-sync replica, or have no leader, and its groups to another node.
     pub(crate) fn node_died(&mut self, id: i32) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
@@ -111,6 +116,7 @@ impl Cluster {
         node.alive = false;
         node.forget_sessions(&self.settings.session_cache, self.rng.fork());
         let live: Vec<i32> = self.live_nodes().map(|node| node.id).collect();
+        self.groups.node_died(id, &live);
         self.each_partition(|partition| partition.node_died(id, &live));
     }
 
@@ -118,6 +124,7 @@ impl Cluster {
     pub(crate) fn node_returned(&mut self, id: i32) {
         if let Some(node) = self.nodes.get_mut(&id) {
             node.alive = true;
+            self.groups.node_returned(id);
             self.each_partition(|partition| partition.node_returned(id));
         }
     }

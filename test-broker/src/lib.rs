@@ -29,8 +29,8 @@
 //! ```
 //!
 //! Consumers that are assigned their partitions, and producers of any kind, work against it: the Java client and
-//! librdkafka too. Group membership and transactions need a coordinator, which no node is yet, and ApiVersions says so;
-//! [`TestBroker::append_raw`] puts transactions into a log as they would stand there.
+//! librdkafka too. They may commit to a group and read what is committed. Group membership and transactions are not
+//! served, and ApiVersions says so; [`TestBroker::append_raw`] puts transactions into a log as they would stand there.
 //!
 //! # Without a network, and with time under control
 //!
@@ -59,6 +59,7 @@
 //! - Timestamps far from the broker's time are accepted; a batch whose records are not numbered in order is refused
 //!   where Kafka numbers them anew.
 //! - CreateTopics tells the configurations that were set, not all that a topic has.
+//! - Offsets of a group are kept as long as the group's topics are; there are no transactional commits.
 //! - Error messages are in words of its own. Error codes are Kafka's.
 //!
 //! # Clients that cannot be trusted
@@ -76,6 +77,7 @@ mod counters;
 mod dispatcher;
 mod error;
 mod fault;
+mod groups;
 mod listener;
 mod log;
 mod records;
@@ -88,7 +90,7 @@ mod shared;
 mod topic_config;
 mod wire;
 
-pub use broker::{PartitionOffsets, TestBroker};
+pub use broker::{CommittedOffset, PartitionOffsets, TestBroker};
 pub use builder::Builder;
 pub use clock::Clock;
 pub use counters::NodeCounters;

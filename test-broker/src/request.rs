@@ -5,8 +5,8 @@ mod summary;
 use bytes::Bytes;
 use kafka_protocol::messages::{
     ApiKey, ApiVersionsRequest, CreateTopicsRequest, DeleteTopicsRequest, FetchRequest,
-    InitProducerIdRequest, ListOffsetsRequest, MetadataRequest, OffsetForLeaderEpochRequest,
-    ProduceRequest,
+    FindCoordinatorRequest, InitProducerIdRequest, ListOffsetsRequest, MetadataRequest,
+    OffsetCommitRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest,
 };
 use kafka_protocol::protocol::Decodable;
 
@@ -25,6 +25,9 @@ pub(crate) enum Request {
     Fetch(FetchRequest),
     ListOffsets(ListOffsetsRequest),
     OffsetForLeaderEpoch(OffsetForLeaderEpochRequest),
+    FindCoordinator(FindCoordinatorRequest),
+    OffsetCommit(OffsetCommitRequest),
+    OffsetFetch(OffsetFetchRequest),
 }
 
 fn decoded<R: Decodable>(mut body: Bytes, version: i16) -> Result<R, Malformed> {
@@ -45,6 +48,9 @@ impl Request {
             ApiKey::Fetch => Self::Fetch(decoded(body, version)?),
             ApiKey::ListOffsets => Self::ListOffsets(decoded(body, version)?),
             ApiKey::OffsetForLeaderEpoch => Self::OffsetForLeaderEpoch(decoded(body, version)?),
+            ApiKey::FindCoordinator => Self::FindCoordinator(decoded(body, version)?),
+            ApiKey::OffsetCommit => Self::OffsetCommit(decoded(body, version)?),
+            ApiKey::OffsetFetch => Self::OffsetFetch(decoded(body, version)?),
             _ => return Err(Malformed::Undecodable(format!("{api:?} is not served"))),
         })
     }
@@ -60,7 +66,7 @@ impl Request {
         let is = |own: i32| partition.is_none_or(|partition| own == partition);
         let id = cluster.topics.get(topic).map(|topic| topic.id);
         match self {
-            Self::ApiVersions(_) | Self::InitProducerId(_) => false,
+            Self::ApiVersions(_) | Self::InitProducerId(_) | Self::FindCoordinator(_) => false,
             Self::Metadata(request) => request.topics.as_ref().is_none_or(|topics| {
                 let mut topics = topics.iter();
                 topics.any(|own| match &own.name {
@@ -91,6 +97,29 @@ impl Request {
             Self::OffsetForLeaderEpoch(request) => request.topics.iter().any(|own| {
                 own.topic.as_str() == topic && own.partitions.iter().any(|p| is(p.partition))
             }),
+            Self::OffsetCommit(request) => request.topics.iter().any(|own| {
+                own.name.as_str() == topic && own.partitions.iter().any(|p| is(p.partition_index))
+            }),
+            // no list of topics asks for all of them
+            Self::OffsetFetch(request) => {
+                let mut groups = request.groups.iter();
+                let named = |own: &str, partitions: &[i32]| {
+                    own == topic && partitions.iter().any(|own| is(*own))
+                };
+                let all = request.groups.is_empty() && request.topics.is_none();
+                all || request
+                    .topics
+                    .iter()
+                    .flatten()
+                    .any(|own| named(&own.name, &own.partition_indexes))
+                    || groups.any(|group| {
+                        group.topics.as_ref().is_none_or(|topics| {
+                            topics
+                                .iter()
+                                .any(|own| named(&own.name, &own.partition_indexes))
+                        })
+                    })
+            }
             Self::Fetch(request) => {
                 let named = request.topics.iter().any(|own| {
                     (own.topic.as_str() == topic || Some(own.topic_id) == id)

@@ -70,6 +70,31 @@ pub enum RequestSummary {
         /// Whether topics that do not exist may be created.
         allow_auto_topic_creation: bool,
     },
+    /// FindCoordinator.
+    FindCoordinator {
+        /// 0 group, 1 transaction, 2 share group.
+        key_type: i8,
+        /// The groups asked for.
+        keys: Vec<String>,
+    },
+    /// OffsetCommit.
+    OffsetCommit {
+        /// The group.
+        group: String,
+        /// The member's id; empty for a consumer that does not take part in the group.
+        member: String,
+        /// Generation or member epoch; -1 for a consumer that does not take part in the group.
+        generation: i32,
+        /// The partitions and their offsets.
+        offsets: Vec<(TopicPartition, i64)>,
+    },
+    /// OffsetFetch.
+    OffsetFetch {
+        /// The groups asked for.
+        groups: Vec<String>,
+        /// Whether offsets of transactions that are still open are to be waited for (KIP-447).
+        require_stable: bool,
+    },
     /// Another API.
     Other,
 }

@@ -4,11 +4,14 @@ use std::ops::RangeInclusive;
 use kafka_protocol::messages::ApiKey;
 
 /// The APIs that are served, with the versions of Apache Kafka 4.4 as far as the protocol crate has them.
-const SERVED: [(ApiKey, RangeInclusive<i16>); 9] = [
+const SERVED: [(ApiKey, RangeInclusive<i16>); 12] = [
     (ApiKey::Produce, 3..=13),
     (ApiKey::Fetch, 4..=18),
     (ApiKey::ListOffsets, 1..=10),
     (ApiKey::Metadata, 0..=13),
+    (ApiKey::OffsetCommit, 2..=9),
+    (ApiKey::OffsetFetch, 1..=9),
+    (ApiKey::FindCoordinator, 0..=6),
     (ApiKey::ApiVersions, 0..=4),
     (ApiKey::CreateTopics, 2..=7),
     (ApiKey::DeleteTopics, 1..=6),

@@ -64,6 +64,37 @@ impl Request {
                     allow_auto_topic_creation: request.allow_auto_topic_creation,
                 }
             }
+            Self::FindCoordinator(request) => {
+                let several = request.coordinator_keys.iter();
+                let keys = several.chain(Some(&request.key).filter(|key| !key.is_empty()));
+                RequestSummary::FindCoordinator {
+                    key_type: request.key_type,
+                    keys: keys.map(|key| key.to_string()).collect(),
+                }
+            }
+            Self::OffsetCommit(request) => {
+                let all = request.topics.iter().flat_map(|topic| {
+                    topic.partitions.iter().map(|partition| {
+                        let key =
+                            TopicPartition::new(topic.name.as_str(), partition.partition_index);
+                        (key, partition.committed_offset)
+                    })
+                });
+                RequestSummary::OffsetCommit {
+                    group: request.group_id.to_string(),
+                    member: request.member_id.to_string(),
+                    generation: request.generation_id_or_member_epoch,
+                    offsets: all.collect(),
+                }
+            }
+            Self::OffsetFetch(request) => {
+                let own = Some(&request.group_id).filter(|_| request.groups.is_empty());
+                let groups = request.groups.iter().map(|group| &group.group_id);
+                RequestSummary::OffsetFetch {
+                    groups: groups.chain(own).map(|group| group.to_string()).collect(),
+                    require_stable: request.require_stable,
+                }
+            }
             Self::ApiVersions(_)
             | Self::CreateTopics(_)
             | Self::DeleteTopics(_)

@@ -19,6 +19,9 @@ use kafka_protocol::messages::*;
 use kafka_protocol::protocol::{Request, StrBytes};
 use uuid::Uuid;
 
+#[path = "guard_group_tests.rs"]
+mod groups;
+
 fn text(value: &'static str) -> StrBytes {
     StrBytes::from_static_str(value)
 }
@@ -108,6 +111,7 @@ fn samples() -> Vec<Sample> {
         ProduceRequest::default().with_topic_data(vec![topic.clone(), topic])
     });
     all(&mut samples, fetch);
+    groups::samples(&mut samples);
     all(&mut samples, |_| {
         let partition = ListOffsetsPartition::default();
         let topic = ListOffsetsTopic::default()

@@ -267,6 +267,9 @@ pub(super) fn layout_of(api: ApiKey) -> Option<&'static Layout> {
         ApiKey::Fetch => &FETCH,
         ApiKey::ListOffsets => &LIST_OFFSETS,
         ApiKey::OffsetForLeaderEpoch => &OFFSET_FOR_LEADER_EPOCH,
+        ApiKey::FindCoordinator => &FIND_COORDINATOR,
+        ApiKey::OffsetCommit => &OFFSET_COMMIT,
+        ApiKey::OffsetFetch => &OFFSET_FETCH,
         _ => return None,
     })
 }
@@ -424,5 +427,59 @@ static OFFSET_FOR_LEADER_EPOCH: Layout = layout(
             field(Shape::Text),
             field(list(&[field(INT32), since(INT32, 2), field(INT32)])),
         ])),
+    ],
+);
+
+// key, type, keys
+static FIND_COORDINATOR: Layout = layout(
+    3,
+    &[
+        span(Shape::Text, 0, 3),
+        since(INT8, 1),
+        since(Shape::ArrayOf(&Shape::Text), 4),
+    ],
+);
+
+// group, generation, member, instance, retention, topics {name, partitions {index, offset, leader epoch, metadata}}
+static OFFSET_COMMIT: Layout = layout(
+    8,
+    &[
+        field(Shape::Text),
+        field(INT32),
+        field(Shape::Text),
+        since(Shape::Text, 7),
+        span(INT64, 2, 4),
+        field(list(&[
+            field(Shape::Text),
+            field(list(&[
+                field(INT32),
+                field(INT64),
+                since(INT32, 6),
+                field(Shape::Text),
+            ])),
+        ])),
+    ],
+);
+
+// group, topics {name, partitions}, groups {group, member, epoch, topics {name, partitions}}, require stable
+static OFFSET_FETCH: Layout = layout(
+    6,
+    &[
+        span(Shape::Text, 0, 7),
+        span(
+            list(&[field(Shape::Text), field(Shape::ArrayOf(&INT32))]),
+            0,
+            7,
+        ),
+        since(
+            list(&[
+                field(Shape::Text),
+                since(Shape::Text, 9),
+                since(INT32, 9),
+                field(list(&[field(Shape::Text), field(Shape::ArrayOf(&INT32))])),
+            ]),
+            8,
+        ),
+        since(BOOLEAN, 7),
     ],
 );

@@ -95,10 +95,10 @@ async fn f017_declared_counts_are_not_believed() {
 #[tokio::test]
 async fn what_is_not_served_closes_the_connection() {
     let broker = broker();
-    // FindCoordinator, JoinGroup, an unknown key, negative ones, versions that do not exist
+    // EndTxn, ShareGroupHeartbeat, an unknown key, negative ones, versions that do not exist
     for (api, version) in [
-        (10, 2),
-        (11, 5),
+        (26, 2),
+        (76, 1),
         (999, 0),
         (-1, 0),
         (1, 3),

@@ -2,6 +2,7 @@
 
 mod api_versions;
 mod client;
+mod committed;
 mod data;
 mod faults;
 mod fetch;
