@@ -2,16 +2,23 @@
 
 mod api_versions;
 mod create_topics;
+mod delayed_group;
 mod delete_topics;
+mod describe_groups;
 mod fetch;
 mod find_coordinator;
+mod heartbeat;
 mod init_producer_id;
+mod join_group;
+mod leave_group;
+mod list_groups;
 mod list_offsets;
 mod metadata;
 mod offset_commit;
 mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
+mod sync_group;
 mod versions;
 
 use std::time::Duration;
@@ -20,6 +27,7 @@ use bytes::Bytes;
 use kafka_protocol::messages::ApiKey;
 use kafka_protocol::protocol::{Encodable, HeaderVersion, StrBytes};
 
+pub(crate) use delayed_group::DelayedGroup;
 pub(crate) use fetch::DelayedFetch;
 pub(crate) use versions::Versions;
 
@@ -34,6 +42,8 @@ pub(crate) struct RequestContext {
     pub(crate) node: i32,
     pub(crate) version: i16,
     pub(crate) correlation_id: i32,
+    /// What the client calls itself.
+    pub(crate) client_id: Option<String>,
     /// Since the broker was started.
     pub(crate) now: Duration,
     /// Errors to be answered whatever is true.
@@ -72,6 +82,8 @@ pub(crate) enum Step {
     Close,
     /// It waits for data.
     Wait(Box<DelayedFetch>),
+    /// It waits for others of its group.
+    WaitForGroup(DelayedGroup),
 }
 
 /// Takes a request in.
@@ -117,6 +129,21 @@ pub(crate) fn handle(cluster: &mut Cluster, context: &RequestContext, request: R
         Request::OffsetCommit(request) => {
             answer(context, &offset_commit::handle(cluster, context, &request))
         }
+        Request::JoinGroup(request) => join_group::handle(cluster, context, &request),
+        Request::SyncGroup(request) => sync_group::handle(cluster, context, &request),
+        Request::Heartbeat(request) => {
+            answer(context, &heartbeat::handle(cluster, context, &request))
+        }
+        Request::LeaveGroup(request) => {
+            answer(context, &leave_group::handle(cluster, context, &request))
+        }
+        Request::ListGroups(request) => {
+            answer(context, &list_groups::handle(cluster, context, &request))
+        }
+        Request::DescribeGroups(request) => answer(
+            context,
+            &describe_groups::handle(cluster, context, &request),
+        ),
         Request::OffsetFetch(request) => {
             answer(context, &offset_fetch::handle(cluster, context, &request))
         }

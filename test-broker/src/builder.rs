@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::cluster::NewTopic;
 use crate::error::Error;
 use crate::session_cache::SessionCacheConfig;
-use crate::settings::{NodeSettings, Settings};
+use crate::settings::{GroupSettings, NodeSettings, Settings};
 use crate::shared::Shared;
 use crate::topic_config::TopicConfig;
 
@@ -55,6 +55,10 @@ impl Default for Builder {
                 max_idle: Duration::from_secs(600),
                 rack_aware: false,
                 request_log_capacity: DEFAULT_REQUEST_LOG,
+                groups: GroupSettings {
+                    initial_rebalance_delay: Duration::ZERO,
+                    session_timeouts: Duration::from_secs(6)..=Duration::from_secs(1_800),
+                },
             },
         }
     }
@@ -148,6 +152,20 @@ impl Builder {
     /// Does not offer an API at all.
     pub fn without_api(mut self, api: ApiKey) -> Self {
         self.settings.versions.remove(api);
+        self
+    }
+
+    /// `group.initial.rebalance.delay.ms`: how long the first rebalance of an empty classic group waits for more members
+    /// than the first one. 0 by default, so that tests need not wait; Kafka's default is 3 s.
+    pub fn group_initial_rebalance_delay(mut self, delay: Duration) -> Self {
+        self.settings.groups.initial_rebalance_delay = delay;
+        self
+    }
+
+    /// `group.min.session.timeout.ms` and `group.max.session.timeout.ms`: the sessions that members of a classic group
+    /// may ask for. 6 s to 30 minutes by default.
+    pub fn group_session_timeouts(mut self, allowed: RangeInclusive<Duration>) -> Self {
+        self.settings.groups.session_timeouts = allowed;
         self
     }
 

@@ -6,6 +6,7 @@ mod purgatory;
 mod topics;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use fastrand::Rng;
 use record_batch::{DecodeOptions, Decoder};
@@ -50,7 +51,7 @@ impl Cluster {
                 .simple()
                 .to_string(),
             topics: Topics::default(),
-            groups: Groups::new(&ids),
+            groups: Groups::new(&ids, settings.groups.clone(), rng.fork()),
             purgatory: Purgatory::default(),
             faults: Faults::default(),
             requests: RequestLog::new(settings.request_log_capacity),
@@ -109,22 +110,22 @@ impl Cluster {
     }
 
     /// A node is gone: its partitions go to another in-sync replica, or have no leader, and its groups to another node.
-    pub(crate) fn node_died(&mut self, id: i32) {
+    pub(crate) fn node_died(&mut self, id: i32, now: Duration) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
         };
         node.alive = false;
         node.forget_sessions(&self.settings.session_cache, self.rng.fork());
         let live: Vec<i32> = self.live_nodes().map(|node| node.id).collect();
-        self.groups.node_died(id, &live);
+        self.groups.node_died(id, &live, now);
         self.each_partition(|partition| partition.node_died(id, &live));
     }
 
     /// A node is back: it leads what it alone can lead, and follows what others lead.
-    pub(crate) fn node_returned(&mut self, id: i32) {
+    pub(crate) fn node_returned(&mut self, id: i32, now: Duration) {
         if let Some(node) = self.nodes.get_mut(&id) {
             node.alive = true;
-            self.groups.node_returned(id);
+            self.groups.node_returned(id, now);
             self.each_partition(|partition| partition.node_returned(id));
         }
     }

@@ -109,6 +109,7 @@ where
             api,
             version,
             correlation_id,
+            client_id,
             request,
             plan,
         } = admitted;
@@ -121,6 +122,7 @@ where
                 node: self.dispatcher.node,
                 version,
                 correlation_id,
+                client_id,
                 now: self.dispatcher.shared.now(),
                 errors: plan.errors,
                 throttle_ms: i32::try_from(plan.throttle.as_millis()).unwrap_or(i32::MAX),

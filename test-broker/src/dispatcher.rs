@@ -6,7 +6,7 @@ use bytes::Bytes;
 use kafka_protocol::messages::ApiKey;
 use tokio::time::sleep_until;
 
-use crate::api::{self, DelayedFetch, RequestContext, Step};
+use crate::api::{self, DelayedFetch, DelayedGroup, RequestContext, Step};
 use crate::cluster::{Cluster, Waiter};
 use crate::fault::{FaultId, Plan};
 use crate::request::Request;
@@ -27,6 +27,7 @@ pub(crate) struct Admitted {
     pub(crate) api: ApiKey,
     pub(crate) version: i16,
     pub(crate) correlation_id: i32,
+    pub(crate) client_id: Option<String>,
     pub(crate) request: Request,
     pub(crate) plan: Plan,
 }
@@ -82,7 +83,7 @@ impl Dispatcher {
             true => request.summary(&cluster.topics),
             false => RequestSummary::Other,
         };
-        self.note(&mut cluster, header, api, client_id, summary);
+        self.note(&mut cluster, header, api, client_id.clone(), summary);
         let mut faults = std::mem::take(&mut cluster.faults);
         let plan = faults.plan(self.node, api, |topic, partition| {
             request.concerns(&cluster, self.node, topic, partition)
@@ -92,6 +93,7 @@ impl Dispatcher {
             api,
             version,
             correlation_id: header.correlation_id,
+            client_id,
             request,
             plan,
         })
@@ -129,8 +131,9 @@ impl Dispatcher {
         context: &RequestContext,
         request: Request,
     ) -> Result<Option<Payload>, Refused> {
-        let (delayed, waiting) = {
+        let step = {
             let mut cluster = self.shared.cluster();
+            cluster.groups.advance(context.now);
             match api::handle(&mut cluster, context, request) {
                 Step::Answer(answer) => return Ok(Some(answer)),
                 Step::NoAnswer => return Ok(None),
@@ -139,11 +142,34 @@ impl Dispatcher {
                 Step::Wait(delayed) => {
                     let waiter = cluster.purgatory.enter(delayed.partitions());
                     let shared = Arc::clone(&self.shared);
-                    (delayed, Waiting { shared, waiter })
+                    Ok((delayed, Waiting { shared, waiter }))
                 }
+                Step::WaitForGroup(delayed) => Err(delayed),
             }
         };
-        Ok(Some(self.wait(*delayed, waiting).await))
+        match step {
+            Ok((delayed, waiting)) => Ok(Some(self.wait(*delayed, waiting).await)),
+            Err(delayed) => match self.wait_for_group(delayed, context).await {
+                Step::Answer(answer) => Ok(Some(answer)),
+                _ => Err(Refused::Unanswerable),
+            },
+        }
+    }
+
+    /// Waits for the answer to a request about a group, and lets the group's time pass meanwhile.
+    async fn wait_for_group(&self, delayed: DelayedGroup, context: &RequestContext) -> Step {
+        let answer = delayed.answer(context);
+        tokio::pin!(answer);
+        loop {
+            tokio::select! {
+                biased;
+                step = &mut answer => {
+                    self.thawed().await;
+                    return step;
+                }
+                () = self.shared.group_time_passes() => {}
+            }
+        }
     }
 
     async fn wait(&self, delayed: DelayedFetch, waiting: Waiting) -> Payload {

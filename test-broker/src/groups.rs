@@ -1,35 +1,67 @@
 //! Consumer groups: who coordinates them, who is in them, and what they have committed.
 //!
-//! Time is an argument everywhere. What is to happen later stands in [`Timers`], and whoever takes a request in, looks at
-//! a group or waits for one first lets the time pass ([`Groups::advance`]); so no task of the broker's own keeps time.
+//! Time is an argument everywhere. What is to happen later stands in [`Timers`](timers::Timers), and whoever takes a
+//! request in, looks at a group or waits for one first lets the time pass ([`Groups::advance`]); so no task of the
+//! broker's own keeps time.
 
+pub(crate) mod classic;
 mod coordinators;
+mod describe;
 mod offsets;
+mod timers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
+use fastrand::Rng;
+use tokio::sync::watch;
+
+use classic::ClassicGroup;
 pub(crate) use coordinators::Coordinators;
+pub use describe::{GroupDescription, GroupMember, GroupProtocol, GroupState};
 pub(crate) use offsets::{Committed, Offsets};
+
+use crate::settings::GroupSettings;
 
 /// All groups of the cluster. They are not the nodes' own, as they are not in Kafka, where a topic keeps them.
 #[derive(Debug)]
 pub(crate) struct Groups {
     pub(crate) coordinators: Coordinators,
+    pub(crate) settings: GroupSettings,
     by_id: BTreeMap<Arc<str>, Group>,
+    /// When something is to happen in which group.
+    due: BTreeSet<(Duration, Arc<str>)>,
+    /// The first of them, for those who wait.
+    pub(crate) next: watch::Sender<Option<Duration>>,
+    /// Rises with every change of a group.
+    pub(crate) changes: watch::Sender<u64>,
+    rng: Rng,
 }
 
 /// One group.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     pub(crate) offsets: Offsets,
+    pub(crate) classic: ClassicGroup,
+}
+
+impl Group {
+    fn first_deadline(&self) -> Option<Duration> {
+        self.classic.first_deadline()
+    }
 }
 
 impl Groups {
-    pub(crate) fn new(nodes: &[i32]) -> Self {
+    pub(crate) fn new(nodes: &[i32], settings: GroupSettings, rng: Rng) -> Self {
         Self {
             coordinators: Coordinators::new(nodes),
+            settings,
             by_id: BTreeMap::new(),
+            due: BTreeSet::new(),
+            next: watch::Sender::new(None),
+            changes: watch::Sender::new(0),
+            rng,
         }
     }
 
@@ -37,29 +69,115 @@ impl Groups {
         self.by_id.get(id)
     }
 
-    pub(crate) fn get_or_create(&mut self, id: &str) -> &mut Group {
-        self.by_id.entry(Arc::from(id)).or_default()
+    /// All groups, by their ids.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Group)> {
+        self.by_id.iter().map(|(id, group)| (&**id, group))
+    }
+
+    /// An id for a member that has none: Kafka begins it with the client's name, or the instance's.
+    pub(crate) fn new_member_id(&mut self, name: &str) -> Arc<str> {
+        let id = uuid::Builder::from_random_bytes(self.rng.u128(..).to_be_bytes()).into_uuid();
+        Arc::from(format!("{name}-{id}"))
+    }
+
+    /// Changes a group; `None` if there is none.
+    pub(crate) fn change<T>(
+        &mut self,
+        id: &str,
+        change: impl FnOnce(&mut Group) -> T,
+    ) -> Option<T> {
+        let (id, group) = match self.by_id.get_key_value(id) {
+            Some((id, _)) => {
+                let id = Arc::clone(id);
+                let group = self.by_id.get_mut(&id)?;
+                (id, group)
+            }
+            None => return None,
+        };
+        let before = group.first_deadline();
+        let result = change(group);
+        let after = group.first_deadline();
+        if before != after {
+            if let Some(before) = before {
+                self.due.remove(&(before, Arc::clone(&id)));
+            }
+            if let Some(after) = after {
+                self.due.insert((after, id));
+            }
+            self.tell_next();
+        }
+        self.changes.send_modify(|count| *count += 1);
+        Some(result)
+    }
+
+    /// Changes a group, which need not be there yet.
+    pub(crate) fn change_or_create<T>(
+        &mut self,
+        id: &str,
+        change: impl FnOnce(&mut Group) -> T,
+    ) -> Option<T> {
+        if !self.by_id.contains_key(id) {
+            self.by_id.insert(Arc::from(id), Group::default());
+        }
+        self.change(id, change)
+    }
+
+    fn tell_next(&self) {
+        let next = self.due.first().map(|(time, _)| *time);
+        self.next.send_if_modified(|told| {
+            let differs = *told != next;
+            *told = next;
+            differs
+        });
+    }
+
+    /// Lets everything happen that was to happen by now, in order. Groups whose coordinator reads them stand still.
+    pub(crate) fn advance(&mut self, now: Duration) {
+        let delay = self.settings.initial_rebalance_delay;
+        while let Some((time, id)) = self.due.first().filter(|(time, _)| *time <= now).cloned() {
+            self.change(&id, |group| group.classic.advance(time, delay));
+        }
+    }
+
+    /// Takes a member out; whether there was one.
+    pub(crate) fn expel(&mut self, group: &str, member: &str, now: Duration) -> bool {
+        let delay = self.settings.initial_rebalance_delay;
+        let expelled = self.change(group, |group| group.classic.expel(member, now, delay));
+        expelled.unwrap_or(false)
+    }
+
+    fn reload(&mut self, partitions: &[usize], now: Duration) {
+        let ids = self.by_id.keys();
+        let moved = ids.filter(|id| partitions.contains(&coordinators::partition_of(id)));
+        let moved: Vec<Arc<str>> = moved.cloned().collect();
+        for id in moved {
+            self.change(&id, |group| group.classic.reload(now));
+        }
     }
 
     /// A node is gone: another one coordinates its groups.
-    pub(crate) fn node_died(&mut self, node: i32, live: &[i32]) {
-        self.coordinators.node_died(node, live);
+    pub(crate) fn node_died(&mut self, node: i32, live: &[i32], now: Duration) {
+        let moved = self.coordinators.node_died(node, live);
+        self.reload(&moved, now);
     }
 
     /// A node is back and takes what no other could.
-    pub(crate) fn node_returned(&mut self, node: i32) {
-        self.coordinators.node_returned(node);
+    pub(crate) fn node_returned(&mut self, node: i32, now: Duration) {
+        let moved = self.coordinators.node_returned(node);
+        self.reload(&moved, now);
     }
 
     /// Moves a group, and with it all groups of its partition of `__consumer_offsets`.
-    pub(crate) fn move_coordinator(&mut self, group: &str, node: i32) {
+    pub(crate) fn move_coordinator(&mut self, group: &str, node: i32, now: Duration) {
         let partition = coordinators::partition_of(group);
         self.coordinators.set_node(partition, node);
+        self.reload(&[partition], now);
     }
 
-    pub(crate) fn set_loading(&mut self, group: &str, loading: bool) {
+    pub(crate) fn set_loading(&mut self, group: &str, loading: bool, now: Duration) {
         let partition = coordinators::partition_of(group);
         self.coordinators.set_loading(partition, loading);
+        self.reload(&[partition], now);
     }
 
     /// A topic was deleted, and with it what was committed for it.

@@ -29,8 +29,9 @@
 //! ```
 //!
 //! Consumers that are assigned their partitions, and producers of any kind, work against it: the Java client and
-//! librdkafka too. They may commit to a group and read what is committed. Group membership and transactions are not
-//! served, and ApiVersions says so; [`TestBroker::append_raw`] puts transactions into a log as they would stand there.
+//! librdkafka too. So do groups of the classic protocol, with the members and
+//! commits that [`TestBroker::group`] and [`TestBroker::committed`] show. Transactions are not served, and ApiVersions
+//! says so; [`TestBroker::append_raw`] puts transactions into a log as they would stand there.
 //!
 //! # Without a network, and with time under control
 //!
@@ -96,6 +97,7 @@ pub use clock::Clock;
 pub use counters::NodeCounters;
 pub use error::Error;
 pub use fault::{Fault, FaultId};
+pub use groups::{GroupDescription, GroupMember, GroupProtocol, GroupState};
 pub use kafka_protocol::ResponseError;
 pub use kafka_protocol::messages::ApiKey;
 pub use listener::Listener;

@@ -4,9 +4,11 @@ mod summary;
 
 use bytes::Bytes;
 use kafka_protocol::messages::{
-    ApiKey, ApiVersionsRequest, CreateTopicsRequest, DeleteTopicsRequest, FetchRequest,
-    FindCoordinatorRequest, InitProducerIdRequest, ListOffsetsRequest, MetadataRequest,
+    ApiKey, ApiVersionsRequest, CreateTopicsRequest, DeleteTopicsRequest, DescribeGroupsRequest,
+    FetchRequest, FindCoordinatorRequest, HeartbeatRequest, InitProducerIdRequest,
+    JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest,
     OffsetCommitRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest,
+    SyncGroupRequest,
 };
 use kafka_protocol::protocol::Decodable;
 
@@ -26,6 +28,12 @@ pub(crate) enum Request {
     ListOffsets(ListOffsetsRequest),
     OffsetForLeaderEpoch(OffsetForLeaderEpochRequest),
     FindCoordinator(FindCoordinatorRequest),
+    JoinGroup(JoinGroupRequest),
+    SyncGroup(SyncGroupRequest),
+    Heartbeat(HeartbeatRequest),
+    LeaveGroup(LeaveGroupRequest),
+    ListGroups(ListGroupsRequest),
+    DescribeGroups(DescribeGroupsRequest),
     OffsetCommit(OffsetCommitRequest),
     OffsetFetch(OffsetFetchRequest),
 }
@@ -49,6 +57,12 @@ impl Request {
             ApiKey::ListOffsets => Self::ListOffsets(decoded(body, version)?),
             ApiKey::OffsetForLeaderEpoch => Self::OffsetForLeaderEpoch(decoded(body, version)?),
             ApiKey::FindCoordinator => Self::FindCoordinator(decoded(body, version)?),
+            ApiKey::JoinGroup => Self::JoinGroup(decoded(body, version)?),
+            ApiKey::SyncGroup => Self::SyncGroup(decoded(body, version)?),
+            ApiKey::Heartbeat => Self::Heartbeat(decoded(body, version)?),
+            ApiKey::LeaveGroup => Self::LeaveGroup(decoded(body, version)?),
+            ApiKey::ListGroups => Self::ListGroups(decoded(body, version)?),
+            ApiKey::DescribeGroups => Self::DescribeGroups(decoded(body, version)?),
             ApiKey::OffsetCommit => Self::OffsetCommit(decoded(body, version)?),
             ApiKey::OffsetFetch => Self::OffsetFetch(decoded(body, version)?),
             _ => return Err(Malformed::Undecodable(format!("{api:?} is not served"))),
@@ -66,7 +80,15 @@ impl Request {
         let is = |own: i32| partition.is_none_or(|partition| own == partition);
         let id = cluster.topics.get(topic).map(|topic| topic.id);
         match self {
-            Self::ApiVersions(_) | Self::InitProducerId(_) | Self::FindCoordinator(_) => false,
+            Self::ApiVersions(_)
+            | Self::InitProducerId(_)
+            | Self::FindCoordinator(_)
+            | Self::ListGroups(_)
+            | Self::DescribeGroups(_)
+            | Self::JoinGroup(_)
+            | Self::SyncGroup(_)
+            | Self::Heartbeat(_)
+            | Self::LeaveGroup(_) => false,
             Self::Metadata(request) => request.topics.as_ref().is_none_or(|topics| {
                 let mut topics = topics.iter();
                 topics.any(|own| match &own.name {

@@ -77,6 +77,46 @@ pub enum RequestSummary {
         /// The groups asked for.
         keys: Vec<String>,
     },
+    /// JoinGroup.
+    JoinGroup {
+        /// The group.
+        group: String,
+        /// The member's id; empty for one that has none yet.
+        member: String,
+        /// `group.instance.id` of a static member (KIP-345).
+        instance: Option<String>,
+        /// The names of the protocols it could use, the best first.
+        protocols: Vec<String>,
+        /// Why it joins (KIP-800).
+        reason: Option<String>,
+    },
+    /// SyncGroup.
+    SyncGroup {
+        /// The group.
+        group: String,
+        /// The member's id.
+        member: String,
+        /// The generation.
+        generation: i32,
+        /// How many members it assigns something to; 0 if it is not the leader.
+        assigns: usize,
+    },
+    /// Heartbeat.
+    Heartbeat {
+        /// The group.
+        group: String,
+        /// The member's id.
+        member: String,
+        /// The generation.
+        generation: i32,
+    },
+    /// LeaveGroup.
+    LeaveGroup {
+        /// The group.
+        group: String,
+        /// The ids of the members that leave; empty for those named by their instance ids.
+        members: Vec<String>,
+    },
     /// OffsetCommit.
     OffsetCommit {
         /// The group.

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::api::Versions;
@@ -28,6 +29,16 @@ pub(crate) struct Settings {
     /// Whether `replica.selector.class` is the rack-aware one (KIP-392).
     pub(crate) rack_aware: bool,
     pub(crate) request_log_capacity: usize,
+    pub(crate) groups: GroupSettings,
+}
+
+/// What coordinators of groups go by.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupSettings {
+    /// `group.initial.rebalance.delay.ms`.
+    pub(crate) initial_rebalance_delay: Duration,
+    /// `group.min.session.timeout.ms` to `group.max.session.timeout.ms`.
+    pub(crate) session_timeouts: RangeInclusive<Duration>,
 }
 
 /// How a node is reached, and where it stands.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use crate::cluster::Cluster;
 use crate::settings::Settings;
@@ -73,6 +73,26 @@ impl Shared {
 
     pub(crate) fn instant(&self, since_start: Duration) -> Instant {
         self.started + since_start
+    }
+
+    /// Waits until something is to happen in a group by the clock, and lets it happen; or until the time of that changes.
+    pub(crate) async fn group_time_passes(&self) {
+        let mut next = self.cluster().groups.next.subscribe();
+        let first = *next.borrow_and_update();
+        let happens = async {
+            match first {
+                Some(time) => sleep_until(self.instant(time)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            // an error means that the broker is gone, and this task with it
+            _ = next.changed() => {}
+            () = happens => {
+                let now = self.now();
+                self.cluster().groups.advance(now);
+            }
+        }
     }
 
     pub(crate) fn node(&self, id: i32) -> Option<&NodeTasks> {

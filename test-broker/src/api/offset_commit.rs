@@ -10,6 +10,7 @@ use kafka_protocol::messages::{OffsetCommitRequest, OffsetCommitResponse};
 use super::RequestContext;
 use crate::cluster::Cluster;
 use crate::groups::Committed;
+use crate::groups::classic::Caller;
 
 /// `offset.metadata.max.bytes`.
 const MAX_METADATA: usize = 4096;
@@ -64,7 +65,17 @@ fn accept(
         None if request.generation_id_or_member_epoch < 0 => Ok(()),
         None if context.version >= GROUP_ID_NOT_FOUND => Err(ResponseError::GroupIdNotFound),
         None => Err(ResponseError::IllegalGeneration),
-        Some(_) => Ok(()),
+        Some(_) => {
+            let caller = Caller {
+                member: request.member_id.as_str(),
+                instance: request.group_instance_id.as_ref().map(|id| id.as_str()),
+                generation: request.generation_id_or_member_epoch,
+            };
+            let may = cluster.groups.change(group, |group| {
+                group.classic.check_commit(caller, context.now)
+            });
+            may.unwrap_or(Ok(()))
+        }
     }
 }
 
@@ -87,15 +98,14 @@ fn commit(
     if metadata.len() > MAX_METADATA {
         return Err(ResponseError::OffsetMetadataTooLarge);
     }
-    let group = cluster.groups.get_or_create(request.group_id.as_str());
-    group.offsets.set(
-        &topic,
-        asked.partition_index,
-        Committed {
-            offset: asked.committed_offset,
-            leader_epoch: asked.committed_leader_epoch,
-            metadata: metadata.to_owned(),
-        },
-    );
+    let committed = Committed {
+        offset: asked.committed_offset,
+        leader_epoch: asked.committed_leader_epoch,
+        metadata: metadata.to_owned(),
+    };
+    let group = request.group_id.as_str();
+    cluster.groups.change_or_create(group, |group| {
+        group.offsets.set(&topic, asked.partition_index, committed);
+    });
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use kafka_protocol::messages::ApiKey;
 
 /// The APIs that are served, with the versions of Apache Kafka 4.4 as far as the protocol crate has them.
-const SERVED: [(ApiKey, RangeInclusive<i16>); 12] = [
+const SERVED: [(ApiKey, RangeInclusive<i16>); 18] = [
     (ApiKey::Produce, 3..=13),
     (ApiKey::Fetch, 4..=18),
     (ApiKey::ListOffsets, 1..=10),
@@ -12,6 +12,12 @@ const SERVED: [(ApiKey, RangeInclusive<i16>); 12] = [
     (ApiKey::OffsetCommit, 2..=9),
     (ApiKey::OffsetFetch, 1..=9),
     (ApiKey::FindCoordinator, 0..=6),
+    (ApiKey::JoinGroup, 0..=9),
+    (ApiKey::Heartbeat, 0..=4),
+    (ApiKey::LeaveGroup, 0..=5),
+    (ApiKey::SyncGroup, 0..=5),
+    (ApiKey::DescribeGroups, 0..=6),
+    (ApiKey::ListGroups, 0..=5),
     (ApiKey::ApiVersions, 0..=4),
     (ApiKey::CreateTopics, 2..=7),
     (ApiKey::DeleteTopics, 1..=6),

@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
+use std::sync::MutexGuard;
 
 use record_batch::TopicPartition;
 
 use super::{TestBroker, find};
+use crate::cluster::Cluster;
 use crate::error::Error;
-use crate::groups::Committed;
+use crate::groups::{Committed, GroupDescription};
 
 /// What a group has committed for a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,14 +45,14 @@ impl TestBroker {
     /// # }
     /// ```
     pub fn committed(&self, group: &str, topic: &str, partition: i32) -> Option<CommittedOffset> {
-        let cluster = self.shared().cluster();
+        let cluster = self.cluster_by_now();
         let group = cluster.groups.get(group)?;
         group.offsets.get(topic, partition).map(Into::into)
     }
 
     /// All that a group has committed.
     pub fn committed_offsets(&self, group: &str) -> BTreeMap<TopicPartition, CommittedOffset> {
-        let cluster = self.shared().cluster();
+        let cluster = self.cluster_by_now();
         let group = cluster.groups.get(group).into_iter();
         let topics = group.flat_map(|group| group.offsets.topics());
         let all = topics.flat_map(|(topic, partitions)| {
@@ -79,8 +81,9 @@ impl TestBroker {
             leader_epoch: -1,
             metadata: String::new(),
         };
-        let group = cluster.groups.get_or_create(group);
-        group.offsets.set(topic, partition, committed);
+        cluster.groups.change_or_create(group, |group| {
+            group.offsets.set(topic, partition, committed);
+        });
         Ok(())
     }
 
@@ -100,13 +103,79 @@ impl TestBroker {
     /// [`Error::UnknownNode`], [`Error::NodeDown`].
     pub fn move_coordinator(&self, group: &str, node: i32) -> Result<(), Error> {
         self.check_up(node)?;
-        self.shared().cluster().groups.move_coordinator(group, node);
+        let now = self.shared().now();
+        let mut cluster = self.shared().cluster();
+        cluster.groups.move_coordinator(group, node, now);
         Ok(())
     }
 
     /// Has a group's coordinator answer COORDINATOR_LOAD_IN_PROGRESS, as it does for a while after it moved, until it is
     /// told otherwise, moved, or killed. It does so for all groups of the partition of `__consumer_offsets`.
     pub fn set_coordinator_loading(&self, group: &str, loading: bool) {
-        self.shared().cluster().groups.set_loading(group, loading);
+        let now = self.shared().now();
+        let mut cluster = self.shared().cluster();
+        cluster.groups.set_loading(group, loading, now);
+    }
+
+    /// The ids of all groups, of members or of committed offsets alone.
+    pub fn groups(&self) -> Vec<String> {
+        let cluster = self.cluster_by_now();
+        let groups = cluster.groups.iter();
+        groups.map(|(id, _)| id.to_owned()).collect()
+    }
+
+    /// A group's state and members; `None` if there is no such group.
+    ///
+    /// ```
+    /// # async fn example(broker: &test_broker::TestBroker) {
+    /// use test_broker::GroupState;
+    ///
+    /// let group = broker.wait_for_group("billing", |group| group.members.len() == 2).await;
+    /// for member in &group.members {
+    ///     println!("{}: {:?}", member.member_id, member.assignment);
+    /// }
+    /// assert_eq!(broker.group("billing").map(|group| group.state), Some(GroupState::Stable));
+    /// # }
+    /// ```
+    pub fn group(&self, group: &str) -> Option<GroupDescription> {
+        let cluster = self.cluster_by_now();
+        let found = cluster.groups.get(group)?;
+        Some(found.describe(&cluster.topics))
+    }
+
+    /// Waits until a group is there and fulfils a condition: a test that waits for a rebalance needs no sleep.
+    pub async fn wait_for_group(
+        &self,
+        group: &str,
+        mut condition: impl FnMut(&GroupDescription) -> bool,
+    ) -> GroupDescription {
+        let mut changes = self.shared().cluster().groups.changes.subscribe();
+        loop {
+            changes.mark_unchanged();
+            if let Some(found) = self.group(group).filter(|found| condition(found)) {
+                return found;
+            }
+            tokio::select! {
+                // an error means that the broker is gone; `self` keeps it
+                _ = changes.changed() => {}
+                () = self.shared().group_time_passes() => {}
+            }
+        }
+    }
+
+    /// Takes a member out of a group as if its session had run out: it learns of it with its next request. Whether it
+    /// was in it.
+    pub fn expel_member(&self, group: &str, member_id: &str) -> bool {
+        let now = self.shared().now();
+        let mut cluster = self.cluster_by_now();
+        cluster.groups.expel(group, member_id, now)
+    }
+
+    /// The cluster, with everything done to groups that was to be done by now.
+    fn cluster_by_now(&self) -> MutexGuard<'_, Cluster> {
+        let now = self.shared().now();
+        let mut cluster = self.shared().cluster();
+        cluster.groups.advance(now);
+        cluster
     }
 }

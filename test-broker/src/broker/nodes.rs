@@ -5,7 +5,8 @@ use crate::shared::Phase;
 
 impl TestBroker {
     /// Kills a node: its listeners are closed, its connections cut, its fetch sessions lost. Partitions that it led go to
-    /// an in-sync replica on another node, or have no leader; the epoch rises. Killing a dead node does nothing.
+    /// an in-sync replica on another node, or have no leader; the epoch rises. Groups that it coordinated go to another
+    /// node. Killing a dead node does nothing.
     ///
     /// # Errors
     /// [`Error::UnknownNode`].
@@ -17,7 +18,8 @@ impl TestBroker {
         }
         tasks.phase.send_replace(Phase::Down);
         tasks.shutdown().await;
-        self.shared().cluster().node_died(node);
+        let now = self.shared().now();
+        self.shared().cluster().node_died(node, now);
         Ok(())
     }
 
@@ -36,7 +38,8 @@ impl TestBroker {
             Some(address) => Some(bind(node, address).await?),
             None => None,
         };
-        self.shared().cluster().node_returned(node);
+        let now = self.shared().now();
+        self.shared().cluster().node_returned(node, now);
         tasks.phase.send_replace(Phase::Running);
         if let Some((listener, address)) = listener {
             self.listen(node, listener, address);

@@ -87,6 +87,37 @@ impl Request {
                     offsets: all.collect(),
                 }
             }
+            Self::JoinGroup(request) => RequestSummary::JoinGroup {
+                group: request.group_id.to_string(),
+                member: request.member_id.to_string(),
+                instance: request.group_instance_id.as_ref().map(ToString::to_string),
+                protocols: {
+                    let protocols = request.protocols.iter();
+                    protocols
+                        .map(|protocol| protocol.name.to_string())
+                        .collect()
+                },
+                reason: request.reason.as_ref().map(ToString::to_string),
+            },
+            Self::SyncGroup(request) => RequestSummary::SyncGroup {
+                group: request.group_id.to_string(),
+                member: request.member_id.to_string(),
+                generation: request.generation_id,
+                assigns: request.assignments.len(),
+            },
+            Self::Heartbeat(request) => RequestSummary::Heartbeat {
+                group: request.group_id.to_string(),
+                member: request.member_id.to_string(),
+                generation: request.generation_id,
+            },
+            Self::LeaveGroup(request) => {
+                let several = request.members.iter().map(|member| &member.member_id);
+                let one = Some(&request.member_id).filter(|_| request.members.is_empty());
+                RequestSummary::LeaveGroup {
+                    group: request.group_id.to_string(),
+                    members: several.chain(one).map(ToString::to_string).collect(),
+                }
+            }
             Self::OffsetFetch(request) => {
                 let own = Some(&request.group_id).filter(|_| request.groups.is_empty());
                 let groups = request.groups.iter().map(|group| &group.group_id);
@@ -96,6 +127,8 @@ impl Request {
                 }
             }
             Self::ApiVersions(_)
+            | Self::ListGroups(_)
+            | Self::DescribeGroups(_)
             | Self::CreateTopics(_)
             | Self::DeleteTopics(_)
             | Self::InitProducerId(_) => RequestSummary::Other,

@@ -268,6 +268,12 @@ pub(super) fn layout_of(api: ApiKey) -> Option<&'static Layout> {
         ApiKey::ListOffsets => &LIST_OFFSETS,
         ApiKey::OffsetForLeaderEpoch => &OFFSET_FOR_LEADER_EPOCH,
         ApiKey::FindCoordinator => &FIND_COORDINATOR,
+        ApiKey::JoinGroup => &JOIN_GROUP,
+        ApiKey::SyncGroup => &SYNC_GROUP,
+        ApiKey::Heartbeat => &HEARTBEAT,
+        ApiKey::LeaveGroup => &LEAVE_GROUP,
+        ApiKey::ListGroups => &LIST_GROUPS,
+        ApiKey::DescribeGroups => &DESCRIBE_GROUPS,
         ApiKey::OffsetCommit => &OFFSET_COMMIT,
         ApiKey::OffsetFetch => &OFFSET_FETCH,
         _ => return None,
@@ -483,3 +489,73 @@ static OFFSET_FETCH: Layout = layout(
         since(BOOLEAN, 7),
     ],
 );
+
+// group, session and rebalance timeout, member, instance, protocol type, protocols {name, metadata}, reason
+static JOIN_GROUP: Layout = layout(
+    6,
+    &[
+        field(Shape::Text),
+        field(INT32),
+        since(INT32, 1),
+        field(Shape::Text),
+        since(Shape::Text, 5),
+        field(Shape::Text),
+        field(list(&[field(Shape::Text), field(Shape::Blob)])),
+        since(Shape::Text, 8),
+    ],
+);
+
+// group, generation, member, instance, protocol type and name, assignments {member, assignment}
+static SYNC_GROUP: Layout = layout(
+    4,
+    &[
+        field(Shape::Text),
+        field(INT32),
+        field(Shape::Text),
+        since(Shape::Text, 3),
+        since(Shape::Text, 5),
+        since(Shape::Text, 5),
+        field(list(&[field(Shape::Text), field(Shape::Blob)])),
+    ],
+);
+
+// group, generation, member, instance
+static HEARTBEAT: Layout = layout(
+    4,
+    &[
+        field(Shape::Text),
+        field(INT32),
+        field(Shape::Text),
+        since(Shape::Text, 3),
+    ],
+);
+
+// group, member, members {id, instance, reason}
+static LEAVE_GROUP: Layout = layout(
+    4,
+    &[
+        field(Shape::Text),
+        span(Shape::Text, 0, 2),
+        since(
+            list(&[
+                field(Shape::Text),
+                field(Shape::Text),
+                since(Shape::Text, 5),
+            ]),
+            3,
+        ),
+    ],
+);
+
+// states, types
+static LIST_GROUPS: Layout = layout(
+    3,
+    &[
+        since(Shape::ArrayOf(&Shape::Text), 4),
+        since(Shape::ArrayOf(&Shape::Text), 5),
+    ],
+);
+
+// groups, include operations
+static DESCRIBE_GROUPS: Layout =
+    layout(5, &[field(Shape::ArrayOf(&Shape::Text)), since(BOOLEAN, 3)]);

@@ -28,7 +28,7 @@ async fn ask(builder: Builder, version: i16) -> ApiVersionsResponse {
 }
 
 /// As Apache Kafka 4.4.0 answers, where the protocol crate knows the version; without what this broker does not do.
-const OFFERED: [(i16, i16, i16); 12] = [
+const OFFERED: [(i16, i16, i16); 18] = [
     (0, 0, 13),
     (1, 4, 18),
     (2, 1, 10),
@@ -36,6 +36,12 @@ const OFFERED: [(i16, i16, i16); 12] = [
     (8, 2, 9),
     (9, 1, 9),
     (10, 0, 6),
+    (11, 0, 9),
+    (12, 0, 4),
+    (13, 0, 5),
+    (14, 0, 5),
+    (15, 0, 6),
+    (16, 0, 5),
     (18, 0, 4),
     (19, 2, 7),
     (20, 1, 6),

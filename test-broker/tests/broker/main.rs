@@ -1,6 +1,7 @@
 //! The broker from outside: every API over an in-memory pipe, with the protocol crate as the client's codec.
 
 mod api_versions;
+mod classic_group;
 mod client;
 mod committed;
 mod data;

@@ -173,6 +173,7 @@ fn every_version_is_encoded_as_the_protocol_crate_does() {
             .encode(&mut expected, version)
             .expect("a response");
         let context = RequestContext {
+            client_id: None,
             node: 1,
             version,
             correlation_id: -5,

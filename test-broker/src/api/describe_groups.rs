@@ -1,0 +1,91 @@
+use kafka_protocol::ResponseError;
+use kafka_protocol::messages::describe_groups_response::{DescribedGroup, DescribedGroupMember};
+use kafka_protocol::messages::{DescribeGroupsRequest, DescribeGroupsResponse, GroupId};
+
+use super::{RequestContext, text};
+use crate::cluster::Cluster;
+use crate::groups::{GroupState, classic::ClassicGroup};
+
+/// Since then a group that is not there is an error, and errors have words.
+const NOT_FOUND: i16 = 6;
+/// What no authorizer was asked about.
+const NO_OPERATIONS: i32 = i32::MIN;
+/// Connections are over any transport, and those of tests are local.
+const CLIENT_HOST: &str = "/127.0.0.1";
+
+/// Tells who is in classic groups.
+pub(super) fn handle(
+    cluster: &Cluster,
+    context: &RequestContext,
+    request: &DescribeGroupsRequest,
+) -> DescribeGroupsResponse {
+    let groups = request.groups.iter().map(|id| {
+        let described = DescribedGroup::default()
+            .with_group_id(id.clone())
+            .with_authorized_operations(NO_OPERATIONS);
+        match find(cluster, context, id) {
+            Ok(group) => describe(group, described),
+            Err(ResponseError::GroupIdNotFound) if context.version < NOT_FOUND => {
+                described.with_group_state(text("Dead"))
+            }
+            Err(error) => {
+                let described = match error {
+                    ResponseError::GroupIdNotFound => described.with_group_state(text("Dead")),
+                    _ => described,
+                };
+                let described = described.with_error_code(error.code());
+                match context.version {
+                    ..NOT_FOUND => described,
+                    _ => described.with_error_message(Some(text(&error.to_string()))),
+                }
+            }
+        }
+    });
+    DescribeGroupsResponse::default()
+        .with_throttle_time_ms(context.throttle_ms)
+        .with_groups(groups.collect())
+}
+
+fn find<'a>(
+    cluster: &'a Cluster,
+    context: &RequestContext,
+    id: &GroupId,
+) -> Result<&'a ClassicGroup, ResponseError> {
+    if let Some(forced) = context.forced_at_top() {
+        return Err(forced.error);
+    }
+    let groups = &cluster.groups;
+    groups.coordinators.check(id.as_str(), context.node)?;
+    let group = groups.get(id.as_str());
+    let group = group.ok_or(ResponseError::GroupIdNotFound)?;
+    Ok(&group.classic)
+}
+
+fn describe(group: &ClassicGroup, described: DescribedGroup) -> DescribedGroup {
+    let state = GroupState::from(group.state());
+    // metadata and assignments mean something only once all have them
+    let is_stable = state == GroupState::Stable;
+    let protocol = group
+        .protocol()
+        .filter(|_| is_stable)
+        .cloned()
+        .unwrap_or_default();
+    let members = group.members().iter().map(|member| {
+        let described = DescribedGroupMember::default()
+            .with_member_id(text(&member.id))
+            .with_group_instance_id(member.instance.as_deref().map(text))
+            .with_client_id(text(&member.client_id))
+            .with_client_host(text(CLIENT_HOST));
+        match is_stable {
+            true => described
+                .with_member_metadata(member.metadata(protocol.as_str()))
+                .with_member_assignment(member.assignment.clone()),
+            false => described,
+        }
+    });
+    described
+        .with_group_state(text(state.name()))
+        .with_protocol_type(group.protocol_type().cloned().unwrap_or_default())
+        .with_members(members.collect())
+        .with_protocol_data(protocol)
+}
