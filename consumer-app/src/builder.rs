@@ -5,6 +5,7 @@ use std::sync::Arc;
 use actix::System;
 use actix_rt::ArbiterHandle;
 use buffer_actor::Policy;
+use coordinator_actor::assign::Assignor;
 use session_actor::wire::connect::{Connect, TcpConnect, TcpOptions};
 use tokio::sync::{oneshot, watch};
 use tracing::warn;
@@ -12,7 +13,8 @@ use tracing::warn;
 use crate::config::{ConfigError, ConfigErrors, ConsumerConfig, OffsetReset};
 use crate::consumer::Consumer;
 use crate::error::{Error, Result};
-use crate::facade::{self, Ports};
+use crate::facade::{self, Started};
+use crate::group::{Membership, RebalanceListener, group_config};
 
 /// Configures and starts a [`Consumer`]. What is wrong with the configuration is said by the method that starts it, all at once.
 #[derive(Default)]
@@ -21,6 +23,7 @@ pub struct ConsumerBuilder {
     errors: ConfigErrors,
     connector: Option<Arc<dyn Connect>>,
     policy: Policy,
+    membership: Membership,
 }
 
 impl ConsumerBuilder {
@@ -69,6 +72,21 @@ impl ConsumerBuilder {
         self
     }
 
+    /// Whom to call when the group gives or takes partitions.
+    #[must_use]
+    pub fn rebalance_listener(mut self, listener: impl RebalanceListener) -> Self {
+        self.membership.listener = Some(Arc::new(listener));
+        self
+    }
+
+    /// Rules of one's own for dividing partitions, the preferred one first, in place of `partition.assignment.strategy`. All
+    /// members of the group must have one of them in common.
+    #[must_use]
+    pub fn assignors(mut self, assignors: impl IntoIterator<Item = Arc<dyn Assignor>>) -> Self {
+        self.membership.assignors = assignors.into_iter().collect();
+        self
+    }
+
     /// What to do with nodes that lead buffered partitions. For labs that compare.
     #[doc(hidden)]
     #[must_use]
@@ -84,7 +102,7 @@ impl ConsumerBuilder {
     /// [`Error::Config`] with everything that is wrong; [`Error::Start`].
     pub async fn build(self) -> Result<Consumer> {
         let plan = self.check()?;
-        let (begun, ports) = oneshot::channel();
+        let (begun, started) = oneshot::channel();
         let (end, ending) = watch::channel(());
         let config = plan.config.clone();
         std::thread::Builder::new()
@@ -100,8 +118,8 @@ impl ConsumerBuilder {
                 drop(end);
             })
             .map_err(|error| Error::Start(error.to_string()))?;
-        let ports = ports.await.map_err(|_| Error::Failed)?;
-        Ok(Consumer::new(ports, config, ending))
+        let started = started.await.map_err(|_| Error::Failed)??;
+        Ok(Consumer::new(started, config, ending))
     }
 
     /// As [`build`](Self::build), with the actors in an arbiter of a service that runs actix.
@@ -110,7 +128,7 @@ impl ConsumerBuilder {
     /// As [`build`](Self::build); [`Error::Start`] if the arbiter has stopped.
     pub async fn spawn_in(self, arbiter: &ArbiterHandle) -> Result<Consumer> {
         let plan = self.check()?;
-        let (begun, ports) = oneshot::channel();
+        let (begun, started) = oneshot::channel();
         let (end, ending) = watch::channel(());
         let config = plan.config.clone();
         let running = arbiter.spawn(async move {
@@ -123,8 +141,8 @@ impl ConsumerBuilder {
         if !running {
             return Err(Error::Start("the arbiter has stopped".to_owned()));
         }
-        let ports = ports.await.map_err(|_| Error::Failed)?;
-        Ok(Consumer::new(ports, config, ending))
+        let started = started.await.map_err(|_| Error::Failed)??;
+        Ok(Consumer::new(started, config, ending))
     }
 
     /// As [`build`](Self::build), with the actors on the current thread, which must run a tokio `LocalSet`: for tests with a
@@ -137,12 +155,12 @@ impl ConsumerBuilder {
         let (end, ending) = watch::channel(());
         let config = plan.config.clone();
         let (ended, all_ended) = oneshot::channel();
-        let ports = plan.start(ended);
+        let started = plan.start(ended)?;
         actix_rt::spawn(async move {
             let _ = all_ended.await;
             drop(end);
         });
-        Ok(Consumer::new(ports, config, ending))
+        Ok(Consumer::new(started, config, ending))
     }
 
     fn check(mut self) -> Result<Plan> {
@@ -173,6 +191,7 @@ impl ConsumerBuilder {
             config,
             policy: self.policy,
             connector,
+            membership: self.membership,
         })
     }
 }
@@ -190,11 +209,15 @@ struct Plan {
     config: ConsumerConfig,
     policy: Policy,
     connector: Arc<dyn Connect>,
+    membership: Membership,
 }
 
 impl Plan {
-    fn start(self, ended: oneshot::Sender<()>) -> Ports {
-        facade::start(&self.config, self.policy, self.connector, ended)
+    fn start(self, ended: oneshot::Sender<()>) -> Result<Started> {
+        let group = group_config(&self.config, &self.membership);
+        let group = group.map(|group| (group, self.membership));
+        let started = facade::start(&self.config, self.policy, self.connector, group, ended);
+        Ok(started?)
     }
 }
 

@@ -6,17 +6,19 @@ use std::time::Duration;
 
 use buffer_actor::messages::{Assign, AwaitPosition, GetStatus, Pause, Seek, SeekTo};
 use buffer_actor::{ResetTo, Start};
+use coordinator_actor::LeaveOption;
 use record_batch::TopicPartition;
 use tokio::sync::watch;
 
 use crate::builder::ConsumerBuilder;
 use crate::config::{ConsumerConfig, IsolationLevel};
 use crate::error::{Error, Result};
-use crate::facade::{Close, Ports};
+use crate::facade::{Close, Ports, Started};
 use crate::metadata::{AskPartitions, PartitionsUnknown};
 use crate::metrics::Metrics;
 use crate::reader::{Batches, Reader};
 use crate::records::Records;
+use crate::status::Mode;
 
 /// How long [`Consumer`]'s drop lets the brokers take to be told, on the actors' thread.
 const DROP_LIMIT: Duration = Duration::from_secs(1);
@@ -55,15 +57,18 @@ impl Consumer {
         ConsumerBuilder::default()
     }
 
-    pub(crate) fn new(ports: Ports, config: ConsumerConfig, end: watch::Receiver<()>) -> Self {
-        Self {
-            reader: ports.reader(&config),
-            handle: ConsumerHandle {
-                ports,
-                config: Arc::new(config),
-                end,
-            },
+    pub(crate) fn new(started: Started, config: ConsumerConfig, end: watch::Receiver<()>) -> Self {
+        let Started { ports, group } = started;
+        let mut reader = ports.reader(&config);
+        let handle = ConsumerHandle {
+            ports,
+            config: Arc::new(config),
+            end,
+        };
+        if let Some(group) = group {
+            reader.join(group.rebalances(handle.clone()));
         }
+        Self { handle, reader }
     }
 
     /// A handle for other tasks.
@@ -77,15 +82,17 @@ impl Consumer {
     /// The future may be dropped at any await without losing a record, so it can stand in a `select!`; the next poll finds what
     /// came meanwhile. It needs no particular runtime.
     ///
-    /// When a poll begins, what the one before gave counts as processed.
+    /// When a poll begins, what the one before gave counts as processed: `enable.auto.commit` commits it from then on. What happens
+    /// to the group's assignment is dealt with here, the calls of a [`RebalanceListener`](crate::RebalanceListener) included. A
+    /// member that does not poll for `max.poll.interval.ms` is out of its group until it does.
     ///
     /// # Errors
-    /// [`Error::NothingAssigned`]; [`Error::Unreachable`] once no broker was reachable for `default.api.timeout.ms`;
+    /// [`Error::NothingAssigned`]; [`Error::Group`] for what ends the membership, until the application subscribes anew; [`Error::Unreachable`] once no broker was reachable for `default.api.timeout.ms`;
     /// [`Error::BrokerUnusable`] for one that is there and of no use;
     /// [`Error::Partition`] and [`Error::CorruptBatch`] for what one partition meets, while the others go on. The consumer
     /// remains usable after each of them.
     pub async fn poll(&mut self, timeout: Duration) -> Result<Records> {
-        self.check_pollable()?;
+        self.check_pollable().await?;
         self.reader.poll(timeout).await
     }
 
@@ -96,28 +103,42 @@ impl Consumer {
     /// # Errors
     /// As [`poll`](Self::poll).
     pub async fn poll_batches(&mut self, timeout: Duration) -> Result<Batches> {
-        self.check_pollable()?;
+        self.check_pollable().await?;
         self.reader.poll_batches(timeout).await
     }
 
-    fn check_pollable(&mut self) -> Result<()> {
+    async fn check_pollable(&mut self) -> Result<()> {
         if self.ports.status.is_closed() {
-            Err(Error::Closed)
-        } else if self.ports.status.is_assigned() {
-            Ok(())
-        } else {
-            self.reader.drop_lease();
-            Err(Error::NothingAssigned)
+            return Err(Error::Closed);
         }
+        if self.ports.status.mode() != Mode::Idle {
+            return Ok(());
+        }
+        self.reader.drop_lease().await;
+        Err(Error::NothingAssigned)
     }
 
-    /// Ends the fetch sessions at the brokers, closes all connections, and stops every actor; what takes longer than `timeout`
-    /// is given up. A second call does nothing. Records that were given remain valid.
+    /// Leaves the group, ends the fetch sessions at the brokers, closes all connections, and stops every actor; what takes longer
+    /// than `timeout` is given up. What was given counts as processed, and is committed if `enable.auto.commit` is on; a
+    /// [`RebalanceListener`](crate::RebalanceListener) is called. A second call does nothing. Records that were given remain
+    /// valid.
     ///
     /// # Errors
-    /// None yet; commits at close will have some.
+    /// None: what could not be done in time is in the log.
     pub async fn close(&mut self, timeout: Duration) -> Result<()> {
-        self.handle.close(timeout).await
+        self.close_with(timeout, LeaveOption::Default).await
+    }
+
+    /// As [`close`](Self::close), saying whether to leave the group (KIP-1092).
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn close_with(&mut self, timeout: Duration, option: LeaveOption) -> Result<()> {
+        self.reader.process();
+        self.handle.begin_close(timeout, option);
+        self.reader.finish().await;
+        self.handle.ended().await;
+        Ok(())
     }
 }
 
@@ -132,7 +153,7 @@ impl Deref for Consumer {
 impl Drop for Consumer {
     /// Does what [`close`](Self::close) does as far as it can without waiting.
     fn drop(&mut self) {
-        self.handle.begin_close(DROP_LIMIT);
+        self.handle.begin_close(DROP_LIMIT, LeaveOption::Default);
     }
 }
 
@@ -148,7 +169,7 @@ impl std::fmt::Debug for Consumer {
 /// they ask for is sent when they are called, and happens even if the future is dropped.
 #[derive(Clone)]
 pub struct ConsumerHandle {
-    ports: Ports,
+    pub(crate) ports: Ports,
     config: Arc<ConsumerConfig>,
     end: watch::Receiver<()>,
 }
@@ -165,11 +186,12 @@ impl ConsumerHandle {
         &self.config
     }
 
-    /// Replaces the assignment. Partitions that stay keep position, pause and buffered records; new ones begin where
-    /// `auto.offset.reset` says, unless a [`seek`](Self::seek) says otherwise. Nothing assigns nothing.
+    /// Replaces the assignment. Partitions that stay keep position, pause and buffered records; new ones begin where the group of
+    /// `group.id` committed, or where `auto.offset.reset` says, unless a [`seek`](Self::seek) says otherwise. Nothing assigns
+    /// nothing.
     ///
     /// # Errors
-    /// [`Error::BlankTopic`], [`Error::Closed`].
+    /// [`Error::BlankTopic`], [`Error::Closed`], [`Error::MixedUse`] while there is a subscription.
     pub fn assign<I>(
         &self,
         partitions: I,
@@ -179,11 +201,11 @@ impl ConsumerHandle {
         I::Item: Into<TopicPartition>,
     {
         let partitions = partitions.into_iter().map(Into::into);
-        self.assign_from(
-            partitions
-                .map(|partition| (partition, Start::Reset))
-                .collect(),
-        )
+        let start = match self.ports.coordinator {
+            Some(_) => Start::Committed,
+            None => Start::Reset,
+        };
+        self.assign_from(partitions.map(|partition| (partition, start)).collect())
     }
 
     /// As [`assign`](Self::assign), with the offset to begin at for each partition that is new, which spares the lookup of a
@@ -224,13 +246,20 @@ impl ConsumerHandle {
         });
         let sent = match refused {
             Some(error) => Err(error),
-            None => {
-                self.ports.status.set_assigned(!partitions.is_empty());
-                Ok(self.ports.buffer.send(Assign(partitions)))
-            }
+            None => self
+                .set_mode(partitions.is_empty())
+                .map(|()| self.ports.buffer.send(Assign(partitions))),
         };
         let status = self.ports.status.clone();
         async move { sent?.await.map_err(|_| status.gone()) }
+    }
+
+    fn set_mode(&self, is_empty: bool) -> Result<()> {
+        self.ports.status.enter(Mode::Assigned)?;
+        if is_empty {
+            self.ports.status.leave();
+        }
+        Ok(())
     }
 
     /// The assigned partitions, in no order.
@@ -437,7 +466,8 @@ impl ConsumerHandle {
         }
     }
 
-    /// Closes the consumer from any task; see [`Consumer::close`].
+    /// Closes the consumer from any task; see [`Consumer::close`]. What the last poll gave does not count as processed: its
+    /// records may still be worked on. A poll that is going on calls the rebalance listener.
     ///
     /// # Errors
     /// As there.
@@ -445,18 +475,25 @@ impl ConsumerHandle {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
-        self.begin_close(timeout);
-        let mut end = self.end.clone();
+        self.begin_close(timeout, LeaveOption::Default);
+        let ended = self.ended();
         async move {
-            // the sender is dropped when the last actor has stopped
-            let _ = end.changed().await;
+            ended.await;
             Ok(())
         }
     }
 
-    fn begin_close(&self, timeout: Duration) {
+    fn ended(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
+        let mut end = self.end.clone();
+        async move {
+            // the sender is dropped when the last actor has stopped
+            let _ = end.changed().await;
+        }
+    }
+
+    fn begin_close(&self, timeout: Duration, option: LeaveOption) {
         if self.ports.status.close() {
-            self.ports.facade.do_send(Close { timeout });
+            self.ports.facade.do_send(Close { timeout, option });
         }
     }
 }

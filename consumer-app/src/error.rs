@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use buffer_actor::PartitionError;
 use buffer_actor::messages::NoPosition;
+use coordinator_actor::GroupError;
+use coordinator_actor::assign::AssignError;
 use record_batch::{BatchError, TopicPartition};
 use session_actor::wire::{ErrorCode, WireError};
 
@@ -67,8 +69,19 @@ pub enum Error {
     /// A topic without a name.
     #[error("a topic needs a name")]
     BlankTopic,
+    /// The assignors of a group's member cannot be used together.
+    #[error(transparent)]
+    Assignors(#[from] AssignError),
+    /// The group: membership, commits, committed offsets.
+    #[error(transparent)]
+    Group(#[from] Box<GroupError>),
+    /// Topics are subscribed to and partitions assigned by hand, which a consumer cannot do at the same time.
+    #[error(
+        "a consumer either subscribes or has partitions assigned by hand; call unsubscribe first"
+    )]
+    MixedUse,
     /// `poll` without an assignment would wait for ever.
-    #[error("nothing is assigned; call assign first")]
+    #[error("nothing is assigned; call subscribe or assign first")]
     NothingAssigned,
     /// The consumer was closed.
     #[error("the consumer is closed")]
@@ -79,6 +92,12 @@ pub enum Error {
     /// The thread of the actors could not be started.
     #[error("cannot start the consumer's thread: {0}")]
     Start(String),
+}
+
+impl From<GroupError> for Error {
+    fn from(error: GroupError) -> Self {
+        Self::Group(Box::new(error))
+    }
 }
 
 /// What to do, where the failure itself does not say it.
@@ -103,12 +122,15 @@ impl Error {
                     | PartitionError::InvalidTopic { .. }
             ),
             Self::UnknownTopic { error, .. } => error.is_retriable(),
+            Self::Group(error) => error.is_retriable(),
             Self::NoPosition(error) => matches!(error, NoPosition::TimedOut(_)),
             Self::Config(_)
             | Self::BrokerUnusable { .. }
             | Self::CorruptBatch { .. }
             | Self::NegativeOffset { .. }
             | Self::BlankTopic
+            | Self::Assignors(_)
+            | Self::MixedUse
             | Self::NothingAssigned
             | Self::Closed
             | Self::Failed

@@ -4,10 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Actor, ActorContext, Addr, AsyncContext, Context, Handler};
+use actix::{Actor, ActorContext, Addr, AsyncContext, Context, Handler, Recipient};
+use buffer_actor::messages::WakeReader;
 use buffer_actor::{
     Backoff, BufferActor, BufferConfig, Lane, Memory, NodeId, ResetPolicy, SharedState, Stop,
 };
+use coordinator_actor::assign::AssignError;
+use coordinator_actor::messages::{self, Confirm, GroupFailed, Rebalance};
+use coordinator_actor::{CoordinatorActor, GroupConfig, LeaveOption, LinkOptions, PollClock};
 use fetch_actor::messages::CloseAll;
 use fetch_actor::{FetchActor, LaneHandle, LaneReports};
 use record_batch::DecodeOptions;
@@ -15,10 +19,12 @@ use session_actor::machine::SessionConfig;
 use session_actor::wire::connect::Connect;
 use session_actor::wire::{Address, Peer};
 use session_actor::{FetchStats, LaneNeighbours, LaneOptions, SessionActor};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tracing::debug;
 
 use crate::config::{ConsumerConfig, MetadataRecoveryStrategy, OffsetReset};
+use crate::consumer::ConsumerHandle;
+use crate::group::{Callbacks, Membership, Rebalances};
 use crate::metadata::{self, MetadataActor, MetadataConfig};
 use crate::reader::{BufferPort, Reader, ReaderOptions};
 use crate::status::Status;
@@ -31,6 +37,8 @@ pub(crate) struct FacadeActor {
     buffer: Addr<BufferActor>,
     fetch: Addr<FetchActor>,
     metadata: Addr<MetadataActor>,
+    coordinator: Option<Addr<CoordinatorActor>>,
+    status: Status,
     /// Dropped when the system is down: whoever waits for the end sees it.
     ended: Option<oneshot::Sender<()>>,
 }
@@ -42,6 +50,8 @@ pub(crate) struct Ports {
     pub(crate) buffer: Addr<BufferActor>,
     pub(crate) fetch: Addr<FetchActor>,
     pub(crate) metadata: Addr<MetadataActor>,
+    /// With `group.id`.
+    pub(crate) coordinator: Option<Addr<CoordinatorActor>>,
     pub(crate) shared: SharedState,
     pub(crate) status: Status,
     pub(crate) memory: Memory,
@@ -75,14 +85,42 @@ impl Ports {
     }
 }
 
+/// A consumer's actors, started.
+pub(crate) struct Started {
+    pub(crate) ports: Ports,
+    pub(crate) group: Option<GroupPort>,
+}
+
+/// What the reader needs to take part in a group.
+pub(crate) struct GroupPort {
+    events: mpsc::UnboundedReceiver<Rebalance>,
+    confirm: Recipient<Confirm>,
+    poll_clock: PollClock,
+    listener: Option<Arc<dyn Callbacks>>,
+}
+
+impl GroupPort {
+    pub(crate) fn rebalances(self, handle: ConsumerHandle) -> Rebalances {
+        Rebalances {
+            events: self.events,
+            confirm: self.confirm,
+            poll_clock: self.poll_clock,
+            listener: self.listener,
+            handle,
+            running: None,
+        }
+    }
+}
+
 /// Starts the actors of one consumer on the current thread, which must run a `LocalSet` or an actix arbiter. `ended` is dropped
 /// when the last of them has stopped.
 pub(crate) fn start(
     config: &ConsumerConfig,
     policy: buffer_actor::Policy,
     connector: Arc<dyn Connect>,
+    group: Option<(GroupConfig, Membership)>,
     ended: oneshot::Sender<()>,
-) -> Ports {
+) -> Result<Started, AssignError> {
     let shared = SharedState::default();
     let status = Status::default();
     let memory = Memory::new(config.buffer_memory());
@@ -91,9 +129,11 @@ pub(crate) fn start(
     let buffer_context = Context::<BufferActor>::new();
     let fetch_context = Context::<FetchActor>::new();
     let metadata_context = Context::<MetadataActor>::new();
+    let coordinator_context = group.is_some().then(Context::<CoordinatorActor>::new);
     let buffer = buffer_context.address();
     let fetch = fetch_context.address();
     let metadata = metadata_context.address();
+    let coordinator = coordinator_context.as_ref().map(AsyncContext::address);
 
     buffer_context.run(BufferActor::new(
         buffer_config(config, policy),
@@ -104,7 +144,7 @@ pub(crate) fn start(
             granted: fetch.clone().recipient(),
             assignment: vec![fetch.clone().recipient(), metadata.clone().recipient()],
             look_up: metadata.clone().recipient(),
-            look_up_committed: None,
+            look_up_committed: coordinator.clone().map(Addr::recipient),
             metadata_stale: metadata.clone().recipient(),
         },
     ));
@@ -147,10 +187,15 @@ pub(crate) fn start(
             setup_timeout: config.socket_connection_setup_timeout(),
             request_timeout: config.request_timeout(),
             max_idle: config.connections_max_idle(),
-            connector,
+            connector: Arc::clone(&connector),
         },
         metadata::Neighbours {
-            snapshot: vec![fetch.clone().recipient()],
+            snapshot: coordinator
+                .clone()
+                .map(Addr::recipient)
+                .into_iter()
+                .chain([fetch.clone().recipient()])
+                .collect(),
             found: buffer.clone().recipient(),
             recreated: buffer.clone().recipient(),
             report: buffer.clone().recipient(),
@@ -162,19 +207,68 @@ pub(crate) fn start(
         buffer: buffer.clone(),
         fetch: fetch.clone(),
         metadata: metadata.clone(),
+        coordinator: coordinator.clone(),
+        status: status.clone(),
         ended: Some(ended),
     }
     .start();
-    Ports {
+    let mut group_port = None;
+    if let Some((context, (group, membership))) = coordinator_context.zip(group) {
+        let (events, rebalances) = mpsc::unbounded_channel();
+        let poll_clock = PollClock::new(tokio::time::Instant::now().into_std());
+        let confirm = context.address().recipient();
+        context.run(CoordinatorActor::new(
+            group,
+            LinkOptions {
+                client_id: config.client_id().into(),
+                setup_timeout: config.socket_connection_setup_timeout(),
+                connector,
+            },
+            coordinator_actor::Neighbours {
+                assign: buffer.clone().recipient(),
+                found: buffer.clone().recipient(),
+                report: buffer.clone().recipient(),
+                wake_reader: buffer.clone().recipient(),
+                watch: metadata.clone().recipient(),
+                failed: facade.clone().recipient(),
+                events,
+            },
+            shared.clone(),
+            poll_clock.clone(),
+            member_id(),
+            fastrand::u64(..),
+        )?);
+        group_port = Some(GroupPort {
+            events: rebalances,
+            confirm,
+            poll_clock,
+            listener: membership.listener,
+        });
+    }
+    let ports = Ports {
         facade,
         buffer,
         fetch,
         metadata,
+        coordinator,
         shared,
         status,
         memory,
         stats,
-    }
+    };
+    Ok(Started {
+        ports,
+        group: group_port,
+    })
+}
+
+/// The id of a member that chooses it itself (KIP-1082).
+fn member_id() -> Arc<str> {
+    let random = fastrand::u128(..).to_be_bytes();
+    uuid::Builder::from_random_bytes(random)
+        .into_uuid()
+        .to_string()
+        .into()
 }
 
 /// Starts session actors.
@@ -247,14 +341,14 @@ fn metadata_config(config: &ConsumerConfig) -> MetadataConfig {
     }
 }
 
-fn retry(config: &ConsumerConfig) -> Backoff {
+pub(crate) fn retry(config: &ConsumerConfig) -> Backoff {
     Backoff {
         base: config.retry_backoff(),
         max: config.retry_backoff_max(),
     }
 }
 
-fn reconnect(config: &ConsumerConfig) -> Backoff {
+pub(crate) fn reconnect(config: &ConsumerConfig) -> Backoff {
     Backoff {
         base: config.reconnect_backoff(),
         max: config.reconnect_backoff_max(),
@@ -274,13 +368,15 @@ impl Actor for FacadeActor {
     type Context = Context<Self>;
 }
 
-/// Handle -> Facade: stop everything: first the lanes, whose sessions are ended at the brokers, then the rest. The end is seen by
-/// the system's `ended` being dropped.
+/// Handle -> Facade: stop everything: first the coordinator, which commits and leaves the group, then the lanes, whose sessions are
+/// ended at the brokers, then the rest. The end is seen by the system's `ended` being dropped.
 #[derive(Debug, actix::Message)]
 #[rtype(result = "()")]
 pub(crate) struct Close {
     /// How long the brokers may take to be told.
     pub(crate) timeout: Duration,
+    /// Whether to leave the group.
+    pub(crate) option: LeaveOption,
 }
 
 impl Handler<Close> for FacadeActor {
@@ -288,15 +384,31 @@ impl Handler<Close> for FacadeActor {
 
     fn handle(&mut self, message: Close, ctx: &mut Context<Self>) {
         debug!("the consumer is closed");
-        let (done, closed) = oneshot::channel();
-        self.fetch.do_send(CloseAll { done });
         let limit = message.timeout.min(LONGEST_CLOSE);
-        let lanes = async move {
+        let until = tokio::time::Instant::now() + limit;
+        let left = self.coordinator.clone().map(|coordinator| {
+            let (done, left) = oneshot::channel();
+            coordinator.do_send(messages::Close {
+                option: message.option,
+                timeout: limit,
+                done,
+            });
+            (coordinator, left)
+        });
+        let fetch = self.fetch.clone();
+        let closing = async move {
+            if let Some((coordinator, left)) = left {
+                // dropped by the coordinator when it has left the group
+                let _ = tokio::time::timeout_at(until, left).await;
+                coordinator.do_send(Stop);
+            }
+            let (done, closed) = oneshot::channel();
+            fetch.do_send(CloseAll { done });
             // dropped by the planner when the last lane has closed
-            let _ = tokio::time::timeout(limit, closed).await;
+            let _ = tokio::time::timeout_at(until, closed).await;
         };
         ctx.spawn(actix::fut::ActorFutureExt::map(
-            actix::fut::wrap_future::<_, Self>(lanes),
+            actix::fut::wrap_future::<_, Self>(closing),
             |(), actor, ctx| {
                 actor.fetch.do_send(Stop);
                 actor.metadata.do_send(Stop);
@@ -305,5 +417,18 @@ impl Handler<Close> for FacadeActor {
                 ctx.stop();
             },
         ));
+    }
+}
+
+impl Handler<GroupFailed> for FacadeActor {
+    type Result = ();
+
+    fn handle(&mut self, GroupFailed { error, lasts }: GroupFailed, _: &mut Context<Self>) {
+        if lasts {
+            self.status.set_group_failure(Some(error));
+        } else {
+            self.status.set_failure(error.into());
+        }
+        self.buffer.do_send(WakeReader);
     }
 }

@@ -10,6 +10,7 @@ mod builder;
 mod consumer;
 mod error;
 mod facade;
+mod group;
 mod metadata;
 mod metrics;
 mod reader;
@@ -21,7 +22,11 @@ pub use buffer_actor::PartitionError;
 pub use builder::ConsumerBuilder;
 pub use config::{ConsumerConfig, OffsetReset};
 pub use consumer::{Consumer, ConsumerHandle};
+pub use coordinator_actor::{
+    GroupError, GroupMetadata, LeaveOption, OffsetAndMetadata, Offsets, Subscription, assign,
+};
 pub use error::{Error, Result};
+pub use group::{RebalanceContext, RebalanceListener};
 pub use metrics::Metrics;
 pub use reader::{Batches, DecodeFailed, PartitionBatches};
 pub use record_batch::{

@@ -23,6 +23,7 @@ use self::batches::Failures;
 pub use self::batches::{Batches, DecodeFailed, PartitionBatches};
 use self::part::{Allowance, Part, Step};
 use crate::error::{Error, Result};
+use crate::group::Rebalances;
 use crate::records::Records;
 use crate::status::Status;
 
@@ -67,6 +68,8 @@ pub(crate) struct Reader {
     failures: Failures,
     /// Partitions whose records the last poll gave.
     given: Vec<Arc<PartitionState>>,
+    /// What happens in the group, if there is one.
+    rebalances: Option<Rebalances>,
 }
 
 struct Awaited {
@@ -101,7 +104,13 @@ impl Reader {
             seen: 0,
             failures: Failures::default(),
             given: Vec::new(),
+            rebalances: None,
         }
+    }
+
+    /// Sees from now on what happens in the group.
+    pub(crate) fn join(&mut self, rebalances: Rebalances) {
+        self.rebalances = Some(rebalances);
     }
 
     /// See [`Consumer::poll`](crate::Consumer::poll). May be dropped at any await.
@@ -126,17 +135,27 @@ impl Reader {
         let deadline = now
             .checked_add(timeout)
             .unwrap_or(now + Duration::from_secs(u64::from(u32::MAX)));
+        let mut polling = self.rebalances.as_ref().map(|group| group.enter(now));
         // what the last poll gave counts as processed now that this one begins
-        for state in self.given.drain(..) {
-            state.process();
-        }
+        self.process();
         loop {
             if self.status.is_closed() {
+                self.finish().await;
                 return Err(Error::Closed);
             }
             self.receive_ready();
             if self.shared.changes() != self.seen {
                 self.look().await?;
+            }
+            if let Some(group) = &mut self.rebalances
+                && group.has_news()
+            {
+                // before any record: what this poll may give is what remains
+                group.catch_up().await;
+                continue;
+            }
+            if let Some(error) = self.status.group_failure() {
+                return Err(error.into());
             }
             if let Some(result) = gather(self, now) {
                 return result.map(Some);
@@ -149,13 +168,34 @@ impl Reader {
             }
             self.wait(deadline).await?;
             now = clock();
+            if let Some(polling) = &mut polling {
+                polling.goes_on(now);
+            }
+        }
+    }
+
+    /// What was given counts as processed.
+    pub(crate) fn process(&mut self) {
+        for state in self.given.drain(..) {
+            state.process();
+        }
+    }
+
+    /// Deals with what happens in the group until the coordinator has stopped.
+    pub(crate) async fn finish(&mut self) {
+        if let Some(group) = &mut self.rebalances {
+            group.finish().await;
         }
     }
 
     /// Nothing is assigned: what is in hand is void, and its memory free. Answers on their way stay awaited, since the buffer
     /// may yet give records of a later assignment to one of them.
-    pub(crate) fn drop_lease(&mut self) {
+    pub(crate) async fn drop_lease(&mut self) {
         self.parts.clear();
+        self.process();
+        if let Some(group) = &mut self.rebalances {
+            group.catch_up().await;
+        }
     }
 
     /// Something changed: drops what is void, gives back what is paused, asks what is new.

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use coordinator_actor::{GroupError, Subscription};
+
 use crate::error::Error;
 
 /// Shared by the actors and all handles. Cheap to clone.
@@ -14,7 +16,27 @@ struct Inner {
     /// What the next poll is to fail with.
     failure: Mutex<Option<Error>>,
     closed: AtomicBool,
-    assigned: AtomicBool,
+    usage: Mutex<Usage>,
+}
+
+/// Who says what is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Mode {
+    /// Nothing is.
+    #[default]
+    Idle,
+    /// The application, by hand.
+    Assigned,
+    /// The group.
+    Subscribed,
+}
+
+#[derive(Debug, Default)]
+struct Usage {
+    mode: Mode,
+    subscription: Option<Subscription>,
+    /// The group is of no use until the application subscribes anew.
+    group_failure: Option<GroupError>,
 }
 
 impl Status {
@@ -37,13 +59,47 @@ impl Status {
         self.0.closed.load(Ordering::Acquire)
     }
 
-    /// Something, or nothing, was assigned.
-    pub(crate) fn set_assigned(&self, assigned: bool) {
-        self.0.assigned.store(assigned, Ordering::Release);
+    /// What is read is said by this from now on.
+    ///
+    /// # Errors
+    /// It is said by the other already.
+    pub(crate) fn enter(&self, mode: Mode) -> Result<(), Error> {
+        let mut usage = self.usage();
+        if usage.mode != Mode::Idle && usage.mode != mode {
+            return Err(Error::MixedUse);
+        }
+        usage.mode = mode;
+        Ok(())
     }
 
-    pub(crate) fn is_assigned(&self) -> bool {
-        self.0.assigned.load(Ordering::Acquire)
+    /// Nothing is read any more.
+    pub(crate) fn leave(&self) {
+        *self.usage() = Usage::default();
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        self.usage().mode
+    }
+
+    pub(crate) fn set_subscription(&self, subscription: Option<Subscription>) {
+        self.usage().subscription = subscription;
+    }
+
+    pub(crate) fn subscription(&self) -> Option<Subscription> {
+        self.usage().subscription.clone()
+    }
+
+    /// Every poll fails with it.
+    pub(crate) fn set_group_failure(&self, failure: Option<GroupError>) {
+        self.usage().group_failure = failure;
+    }
+
+    pub(crate) fn group_failure(&self) -> Option<GroupError> {
+        self.usage().group_failure.clone()
+    }
+
+    fn usage(&self) -> std::sync::MutexGuard<'_, Usage> {
+        self.0.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why an actor does not answer.

@@ -13,7 +13,7 @@ impl Feature {
     /// Whether the consumer has it.
     pub(super) const fn is_built(self) -> bool {
         match self {
-            Self::Groups => false,
+            Self::Groups => true,
             Self::Tls => false,
             Self::Sasl => false,
             Self::ResetByDuration => false,

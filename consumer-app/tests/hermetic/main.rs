@@ -12,6 +12,7 @@ mod fairness;
 mod fetch_pipeline;
 mod fetch_sessions;
 mod futures;
+mod group;
 mod idle_connections;
 mod known_end;
 mod leaders;

@@ -1,0 +1,238 @@
+//! What an application asks of its group, from any task.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use actix::Addr;
+use coordinator_actor::messages::{
+    Commit, EnforceRebalance, FetchCommitted, GetGroupMetadata, Subscribe, Unsubscribe,
+};
+use coordinator_actor::{
+    CoordinatorActor, GroupError, GroupMetadata, OffsetAndMetadata, Offsets, Subscription,
+};
+use record_batch::TopicPartition;
+use tokio::sync::oneshot;
+
+use crate::consumer::ConsumerHandle;
+use crate::error::{Error, Result};
+use crate::status::Mode;
+
+impl ConsumerHandle {
+    /// Reads these topics from now on, as a member of the group: the members of the group divide their partitions, and each
+    /// partition starts where the group committed, or where `auto.offset.reset` says. Replaces a former subscription; the group
+    /// is rebalanced as polls go on.
+    ///
+    /// # Errors
+    /// [`Error::Group`] without `group.id`; [`Error::BlankTopic`]; [`Error::MixedUse`] while partitions are assigned by hand.
+    pub fn subscribe<I>(
+        &self,
+        topics: I,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<I>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        let topics = topics.into_iter();
+        let topics: BTreeSet<Arc<str>> = topics.map(|topic| topic.as_ref().into()).collect();
+        let is_blank = topics.iter().any(|topic| topic.trim().is_empty());
+        let subscribed = if is_blank {
+            Err(Error::BlankTopic)
+        } else if topics.is_empty() {
+            // as in Java: to subscribe to nothing is to unsubscribe
+            Ok(None)
+        } else {
+            Ok(Some(Subscription::Topics(topics)))
+        };
+        let handle = self.clone();
+        let sent = subscribed.and_then(|subscription| match subscription {
+            Some(subscription) => handle.send_subscription(subscription).map(Some),
+            None => {
+                drop(handle.unsubscribe());
+                Ok(None)
+            }
+        });
+        async move {
+            match sent? {
+                Some(answer) => handle.subscribed(answer.await),
+                None => Ok(()),
+            }
+        }
+    }
+
+    /// As [`subscribe`](Self::subscribe), to all topics whose whole name matches a pattern, those included that are created
+    /// later. With `group.protocol=consumer` the brokers evaluate it (RE2 syntax), else this client does, every
+    /// `metadata.max.age.ms`.
+    ///
+    /// # Errors
+    /// As [`subscribe`](Self::subscribe); [`Error::Group`] for what is no pattern, told by `poll` where the brokers evaluate it.
+    pub fn subscribe_pattern(
+        &self,
+        pattern: &str,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
+        let handle = self.clone();
+        let sent = handle.send_subscription(Subscription::Pattern(pattern.into()));
+        async move { handle.subscribed(sent?.await) }
+    }
+
+    fn send_subscription(
+        &self,
+        subscription: Subscription,
+    ) -> Result<actix::prelude::Request<CoordinatorActor, Subscribe>> {
+        let coordinator = self.coordinator()?;
+        self.ports.status.enter(Mode::Subscribed)?;
+        self.ports
+            .status
+            .set_subscription(Some(subscription.clone()));
+        Ok(coordinator.send(Subscribe(subscription)))
+    }
+
+    fn subscribed(
+        &self,
+        answer: std::result::Result<std::result::Result<(), GroupError>, actix::MailboxError>,
+    ) -> Result<()> {
+        answer.map_err(|_| self.ports.status.gone())??;
+        self.ports.status.set_group_failure(None);
+        Ok(())
+    }
+
+    /// Gives everything up: leaves the group if there is a subscription, commits what was processed before if
+    /// `enable.auto.commit` is on, and has nothing assigned any more.
+    ///
+    /// # Errors
+    /// [`Error::Closed`].
+    pub fn unsubscribe(&self) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
+        let status = self.ports.status.clone();
+        let subscribed = self.ports.coordinator.as_ref();
+        let left = subscribed.filter(|_| status.mode() == Mode::Subscribed);
+        let left = left.map(|coordinator| coordinator.send(Unsubscribe));
+        let assigned = left.is_none().then(|| {
+            self.ports
+                .buffer
+                .send(buffer_actor::messages::Assign(Vec::new()))
+        });
+        status.leave();
+        async move {
+            if let Some(left) = left {
+                left.await.map_err(|_| status.gone())?;
+            }
+            if let Some(assigned) = assigned {
+                assigned.await.map_err(|_| status.gone())?;
+            }
+            Ok(())
+        }
+    }
+
+    /// What was subscribed to; `None` if nothing.
+    pub fn subscription(&self) -> Option<Subscription> {
+        self.ports.status.subscription()
+    }
+
+    /// Commits what the application was given so far of all that is assigned: the [position](Self::position) of each partition.
+    /// Calls take effect in their order; those that wait for the same answer are sent as one, the newest offset of each partition.
+    ///
+    /// # Errors
+    /// [`Error::Group`]: without `group.id`, if this member is not in the group any more, or if it was not done within
+    /// `default.api.timeout.ms`.
+    pub fn commit(&self) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
+        self.send_commit(None)
+    }
+
+    /// Commits these offsets, each the next one to read. An offset alone will do: `offsets` takes anything from which
+    /// [`OffsetAndMetadata`] can be made.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit), and [`Error::NegativeOffset`].
+    pub fn commit_offsets<I, O>(
+        &self,
+        offsets: I,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<I, O>
+    where
+        I: IntoIterator<Item = (TopicPartition, O)>,
+        O: Into<OffsetAndMetadata>,
+    {
+        let offsets = offsets.into_iter();
+        let offsets: Offsets = offsets
+            .map(|(name, offset)| (name, offset.into()))
+            .collect();
+        let negative = offsets.iter().find(|(_, offset)| offset.offset < 0);
+        let sent = match negative {
+            Some((partition, offset)) => Err(Error::NegativeOffset {
+                partition: partition.clone(),
+                offset: offset.offset,
+            }),
+            None => Ok(self.send_commit(Some(offsets))),
+        };
+        async move { sent?.await }
+    }
+
+    fn send_commit(
+        &self,
+        offsets: Option<Offsets>,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self
+            .coordinator()
+            .map(|coordinator| coordinator.do_send(Commit { offsets, reply }));
+        let status = self.ports.status.clone();
+        async move {
+            sent?;
+            Ok(answer.await.map_err(|_| status.gone())??)
+        }
+    }
+
+    /// What the group committed of these; `None` for those of which it committed nothing.
+    ///
+    /// # Errors
+    /// [`Error::Group`]: without `group.id`, or if the coordinator refuses or does not answer within `default.api.timeout.ms`.
+    pub fn committed<'a, I>(
+        &self,
+        partitions: I,
+    ) -> impl Future<Output = Result<BTreeMap<TopicPartition, Option<OffsetAndMetadata>>>>
+    + Send
+    + 'static
+    + use<I>
+    where
+        I: IntoIterator<Item = &'a TopicPartition>,
+    {
+        let (reply, answer) = oneshot::channel();
+        let partitions = partitions.into_iter().cloned().collect();
+        let sent = self
+            .coordinator()
+            .map(|coordinator| coordinator.do_send(FetchCommitted { partitions, reply }));
+        let status = self.ports.status.clone();
+        async move {
+            sent?;
+            Ok(answer.await.map_err(|_| status.gone())??)
+        }
+    }
+
+    /// Who this member is in its group, for transactional producers that commit for it (KIP-447).
+    ///
+    /// # Errors
+    /// [`Error::Group`] without `group.id`.
+    pub fn group_metadata(
+        &self,
+    ) -> impl Future<Output = Result<GroupMetadata>> + Send + 'static + use<> {
+        let asked = self
+            .coordinator()
+            .map(|coordinator| coordinator.send(GetGroupMetadata));
+        let status = self.ports.status.clone();
+        async move { asked?.await.map_err(|_| status.gone()) }
+    }
+
+    /// Has the group rebalanced, for a reason that brokers log (KIP-568, KIP-800). Without effect with
+    /// `group.protocol=consumer`, where the coordinator decides.
+    ///
+    /// # Errors
+    /// [`Error::Group`] without `group.id`.
+    pub fn enforce_rebalance(&self, reason: &str) -> Result<()> {
+        let coordinator = self.coordinator()?;
+        coordinator.do_send(EnforceRebalance(reason.to_owned()));
+        Ok(())
+    }
+
+    fn coordinator(&self) -> Result<&Addr<CoordinatorActor>> {
+        let coordinator = self.ports.coordinator.as_ref();
+        coordinator.ok_or(GroupError::NoGroup.into())
+    }
+}

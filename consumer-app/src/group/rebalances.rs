@@ -1,0 +1,77 @@
+//! The reader's end of a membership: sees what happens to the assignment, calls the listener, confirms.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix::Recipient;
+use coordinator_actor::messages::{Confirm, Rebalance};
+use coordinator_actor::{EventId, PollClock, Polling, RebalanceEvent};
+use tokio::sync::mpsc;
+
+use super::listener::Callback;
+use super::{Callbacks, RebalanceContext};
+use crate::consumer::ConsumerHandle;
+
+pub(crate) struct Rebalances {
+    pub(crate) events: mpsc::UnboundedReceiver<Rebalance>,
+    pub(crate) confirm: Recipient<Confirm>,
+    pub(crate) poll_clock: PollClock,
+    pub(crate) listener: Option<Arc<dyn Callbacks>>,
+    pub(crate) handle: ConsumerHandle,
+    /// A call of the listener that a poll began.
+    pub(crate) running: Option<Running>,
+}
+
+pub(crate) struct Running {
+    id: EventId,
+    callback: Callback,
+}
+
+impl Rebalances {
+    /// A poll begins.
+    pub(crate) fn enter(&self, now: Instant) -> Polling {
+        self.poll_clock.enter(now)
+    }
+
+    /// Something happened, or a call of the listener was begun and not ended.
+    pub(crate) fn has_news(&self) -> bool {
+        self.running.is_some() || !self.events.is_empty()
+    }
+
+    /// Deals with all that happened so far. May be dropped at any await.
+    pub(crate) async fn catch_up(&mut self) {
+        self.finish_call().await;
+        while let Ok(rebalance) = self.events.try_recv() {
+            self.begin(rebalance);
+            self.finish_call().await;
+        }
+    }
+
+    /// Deals with all that happens until the coordinator has stopped.
+    pub(crate) async fn finish(&mut self) {
+        self.finish_call().await;
+        while let Some(rebalance) = self.events.recv().await {
+            self.begin(rebalance);
+            self.finish_call().await;
+        }
+    }
+
+    fn begin(&mut self, Rebalance { id, event, going }: Rebalance) {
+        match &self.listener {
+            Some(listener) if event != RebalanceEvent::Checkpoint => {
+                let context = RebalanceContext::new(self.handle.clone(), going);
+                let callback = Arc::clone(listener).call(context, event);
+                self.running = Some(Running { id, callback });
+            }
+            _ => self.confirm.do_send(Confirm(id)),
+        }
+    }
+
+    async fn finish_call(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.callback.as_mut().await;
+            self.confirm.do_send(Confirm(running.id));
+            self.running = None;
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Members of groups, against the embedded broker: both protocols, commits, listeners.
+
+mod membership;

@@ -1,0 +1,117 @@
+use super::*;
+
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+#[test]
+fn b136_b198_a_dynamic_member_commits_and_leaves_a_static_one_stays() {
+    for is_static in [false, true] {
+        let config = rarely(silent(eager()));
+        let config = if is_static { fixed(config) } else { config };
+        let mut world = World::new(config);
+        world.cluster(&["t"]);
+        world.subscribe(&["t"]);
+        world.find();
+        world.join(1, &["t-0"]);
+        world.processed = offsets(&[("t-0", 5)]);
+        world.close(LeaveOption::Default, TIMEOUT);
+        assert!(!world.is_in_flight("LeaveGroup"));
+        assert_eq!(world.closed, 0);
+        assert_eq!(world.commit_ok(), offsets(&[("t-0", 5)]));
+        if !is_static {
+            world.refuse("LeaveGroup", ErrorCode::NONE);
+        }
+        assert_eq!(world.closed, 1);
+        assert_eq!(world.count("LeaveGroup"), usize::from(!is_static));
+    }
+}
+
+#[test]
+fn b198_a_manual_assignment_is_committed_and_nothing_is_left() {
+    let mut world = World::new(rarely(eager()));
+    world.processed = offsets(&[("t-0", 5)]);
+    world.close(LeaveOption::Default, TIMEOUT);
+    assert_eq!(world.closed, 0, "it is not committed yet");
+    world.find();
+    assert_eq!(world.commit_ok(), offsets(&[("t-0", 5)]));
+    assert_eq!(world.closed, 1);
+    assert_eq!(world.count("LeaveGroup"), 0);
+}
+
+#[test]
+fn b198_b200_nothing_lasts_longer_than_the_timeout() {
+    for config in [
+        eager(),
+        rarely(cooperative()),
+        consumer(),
+        rarely(consumer()),
+    ] {
+        for step in ["unfound", "joining", "member", "lost", "handing over"] {
+            let mut world = if matches!(step, "unfound" | "joining") {
+                World::new(config.clone())
+            } else {
+                World::member(config.clone(), &["t-0"])
+            };
+            world.processed = offsets(&[("t-0", 5)]);
+            match step {
+                "unfound" => world.subscribe(&["t"]),
+                "joining" => {
+                    world.subscribe(&["t"]);
+                    world.find();
+                }
+                "lost" => {
+                    world.commit(&[("t-0", 1)]);
+                    world.lose("OffsetCommit");
+                }
+                "handing over" => world.subscribe(&["u"]),
+                _ => {}
+            }
+            world.close(LeaveOption::Default, TIMEOUT);
+            world.pass(TIMEOUT);
+            assert_eq!(world.closed, 1, "{step}: {world:?}");
+        }
+    }
+}
+
+#[test]
+fn b199_a_close_without_time_does_not_wait() {
+    let mut world = World::member(eager(), &["t-0"]);
+    let until = world.now;
+    world.machine.polled(LastPoll::Now);
+    let mut effects = Vec::new();
+    world
+        .machine
+        .close(until, LeaveOption::Default, until, &mut effects);
+    assert_eq!(world.machine.poll_timeout(until), Some(until));
+    world.run(CoordinatorMachine::timeout);
+    assert_eq!(world.closed, 1);
+}
+
+#[test]
+fn b199_a_close_waits_for_commits_on_their_way() {
+    let mut world = World::member(silent(eager()), &["t-0"]);
+    let first = world.commit(&[("t-0", 1)]);
+    let second = world.commit(&[("t-0", 2)]);
+    world.close(LeaveOption::Default, TIMEOUT);
+    assert_eq!(world.count("LeaveGroup"), 0);
+    world.commit_ok();
+    world.commit_ok();
+    assert!(world.committed[&first].is_ok() && world.committed[&second].is_ok());
+    world.refuse("LeaveGroup", ErrorCode::NONE);
+    assert_eq!(world.closed, 1);
+    // whoever closes again hears that it is done
+    world.close(LeaveOption::Default, TIMEOUT);
+    assert_eq!(world.closed, 2);
+}
+
+#[test]
+fn b200_whoever_joins_leaves_on_another_connection() {
+    let mut world = World::member(cooperative(), &["t-0"]);
+    world.rebalance();
+    assert!(world.is_in_flight("JoinGroup"));
+    world.close(LeaveOption::Default, TIMEOUT);
+    world.confirm();
+    assert!(!world.is_in_flight("JoinGroup"));
+    world.find();
+    world.refuse("LeaveGroup", ErrorCode::NONE);
+    assert_eq!(world.closed, 1);
+}
