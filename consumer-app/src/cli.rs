@@ -4,6 +4,7 @@ mod broker;
 mod connect;
 mod consume;
 mod interrupt;
+mod lag;
 mod log;
 mod output;
 mod perf;
@@ -48,6 +49,8 @@ enum Command {
     Consume(consume::Arguments),
     /// Measure how fast a topic is read.
     Perf(perf::Arguments),
+    /// Tell how far a group is behind.
+    Lag(lag::Arguments),
 }
 
 pub(crate) fn main() -> ExitCode {
@@ -80,5 +83,6 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Broker(arguments) => broker::run(arguments).await,
         Command::Consume(arguments) => consume::run(arguments).await,
         Command::Perf(arguments) => perf::run(arguments).await,
+        Command::Lag(arguments) => lag::run(arguments).await,
     }
 }

@@ -343,40 +343,44 @@ async fn offset_commit(
 async fn offset_fetch(
     client: &ControlClient,
     identity: Option<&Identity>,
-    partitions: Vec<TopicPartition>,
+    partitions: Option<Vec<TopicPartition>>,
     config: &GroupConfig,
     limit: Duration,
 ) -> Result<Answer, WireError> {
     let version = client.version::<OffsetFetchRequest>()?;
-    let mut topics: BTreeMap<Arc<str>, Vec<i32>> = BTreeMap::new();
-    for name in partitions {
+    let topics = partitions.map(|partitions| {
+        let mut topics: BTreeMap<Arc<str>, Vec<i32>> = BTreeMap::new();
+        for name in partitions {
+            let indexes = topics.entry(name.shared_topic()).or_default();
+            indexes.push(name.partition());
+        }
         topics
-            .entry(name.shared_topic())
-            .or_default()
-            .push(name.partition());
-    }
+    });
     let mut request = OffsetFetchRequest::default();
     if version >= 7 {
         // KIP-447: not what an open transaction may still take back
         request.require_stable = true;
     }
     if version < BATCHED_FETCH {
-        let topics = topics.into_iter().map(|(name, indexes)| {
-            OffsetFetchRequestTopic::default()
-                .with_name(TopicName(text(&name)))
-                .with_partition_indexes(indexes)
-        });
         request.group_id = group(config);
-        request.topics = Some(topics.collect());
-    } else {
-        let topics = topics.into_iter().map(|(name, indexes)| {
-            OffsetFetchRequestTopics::default()
-                .with_name(TopicName(text(&name)))
-                .with_partition_indexes(indexes)
+        request.topics = topics.map(|topics| {
+            let topics = topics.into_iter().map(|(name, indexes)| {
+                OffsetFetchRequestTopic::default()
+                    .with_name(TopicName(text(&name)))
+                    .with_partition_indexes(indexes)
+            });
+            topics.collect()
         });
-        let mut asked = OffsetFetchRequestGroup::default()
-            .with_group_id(group(config))
-            .with_topics(Some(topics.collect()));
+    } else {
+        let mut asked = OffsetFetchRequestGroup::default().with_group_id(group(config));
+        asked.topics = topics.map(|topics| {
+            let topics = topics.into_iter().map(|(name, indexes)| {
+                OffsetFetchRequestTopics::default()
+                    .with_name(TopicName(text(&name)))
+                    .with_partition_indexes(indexes)
+            });
+            topics.collect()
+        });
         if version >= MEMBER_FETCHES
             && let Some(identity) = identity
         {

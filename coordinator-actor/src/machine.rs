@@ -321,7 +321,7 @@ impl CoordinatorMachine {
         &mut self,
         now: Instant,
         call: CallId,
-        partitions: Vec<TopicPartition>,
+        partitions: Option<Vec<TopicPartition>>,
         effects: &mut Vec<Effect>,
     ) {
         let deadline = now + self.config.api_timeout;

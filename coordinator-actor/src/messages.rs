@@ -52,8 +52,8 @@ pub type Committed = BTreeMap<TopicPartition, Option<OffsetAndMetadata>>;
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct FetchCommitted {
-    /// Which.
-    pub partitions: Vec<TopicPartition>,
+    /// Which; `None` is all of which it committed something.
+    pub partitions: Option<Vec<TopicPartition>>,
     /// Told when it is known.
     pub reply: oneshot::Sender<Result<Committed, GroupError>>,
 }

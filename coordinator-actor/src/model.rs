@@ -124,7 +124,8 @@ pub(crate) enum Request {
     },
     OffsetFetch {
         identity: Option<Identity>,
-        partitions: Vec<TopicPartition>,
+        /// `None`: all of which something was committed.
+        partitions: Option<Vec<TopicPartition>>,
     },
 }
 

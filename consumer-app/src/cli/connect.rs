@@ -39,16 +39,16 @@ fn pair(text: &str) -> Result<(&str, &str), WrongUsage> {
 
 /// Settings that a command has of its own.
 #[derive(Debug, Default)]
-pub(super) struct Own {
+pub(super) struct Own<'a> {
     /// Where nothing else is said.
-    pub(super) weak: Vec<(&'static str, &'static str)>,
+    pub(super) weak: Vec<(&'static str, &'a str)>,
     /// Whatever else is said.
-    pub(super) strong: Vec<(&'static str, &'static str)>,
+    pub(super) strong: Vec<(&'static str, &'a str)>,
 }
 
 impl Connection {
     /// The consumer. What is wrong with its settings is wrong usage.
-    pub(super) async fn open(&self, own: &Own) -> anyhow::Result<Consumer> {
+    pub(super) async fn open(&self, own: &Own<'_>) -> anyhow::Result<Consumer> {
         match self.builder(own)?.build().await {
             Err(Error::Config(errors)) => Err(WrongUsage::new(errors).into()),
             built => Ok(built?),
@@ -56,7 +56,7 @@ impl Connection {
     }
 
     /// From the weakest to the strongest.
-    fn builder(&self, own: &Own) -> Result<ConsumerBuilder, WrongUsage> {
+    fn builder(&self, own: &Own<'_>) -> Result<ConsumerBuilder, WrongUsage> {
         // a mistyped name must not become a topic
         let mut builder = Consumer::builder().set("allow.auto.create.topics", "false");
         for (key, value) in &own.weak {

@@ -4,6 +4,7 @@ mod begin;
 mod ends;
 mod silence;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,10 @@ pub(super) struct Arguments {
     /// Read only this partition of each topic; may be repeated.
     #[arg(short, long, value_parser = clap::value_parser!(i32).range(0..))]
     partition: Vec<i32>,
+    /// Read as a member of this group, from where it committed; --from is for partitions of which it committed nothing. What was
+    /// printed is committed.
+    #[arg(short, long, conflicts_with_all = ["partition", "exit_at_end"], value_parser = NonEmptyStringValueParser::new())]
+    group: Option<String>,
     /// Where to begin: beginning, latest or an offset. By default where auto.offset.reset says, which is latest unless set,
     /// or beginning with --exit-at-end.
     #[arg(short = 'o', long, value_name = "beginning|latest|OFFSET")]
@@ -90,7 +95,24 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 impl Arguments {
-    fn own(&self) -> Result<Own, WrongUsage> {
+    fn own(&self) -> Result<Own<'_>, WrongUsage> {
+        let mut own = self.reset()?;
+        if let Some(group) = &self.group {
+            if let Some(StartFrom::Offset(_)) = self.from {
+                return Err(WrongUsage::new(
+                    "--from: an offset is none for all partitions of a group; write beginning or latest",
+                ));
+            }
+            own.strong.push(("group.id", group));
+        }
+        if self.max_records.is_some() {
+            // a poll may give more than is to be printed
+            own.strong.push(("enable.auto.commit", "false"));
+        }
+        Ok(own)
+    }
+
+    fn reset(&self) -> Result<Own<'static>, WrongUsage> {
         let reset = match self.from {
             Some(StartFrom::Beginning) => "earliest",
             Some(StartFrom::Latest) => "latest",
@@ -130,24 +152,32 @@ async fn print(
         record_separator: arguments.separator.clone(),
     };
     let mut writer = RecordWriter::new(io::stdout(), arguments.output, layout);
+    let mut printed = Printed::new();
     let closed = stdout::closed();
     let end = tokio::select! {
         biased;
         () = interrupt.wait() => Ok(End::Interrupted),
         () = closed => Ok(End::ReaderGone),
         // nothing is awaited in there between taking records and writing them
-        end = follow(consumer, arguments, &mut writer) => end,
+        end = follow(consumer, arguments, &mut writer, &mut printed) => end,
     };
     // whatever the end is, what was taken is printed
     let _ = writer.finish()?;
+    if arguments.group.is_some() && arguments.max_records.is_some() {
+        consumer.commit_offsets(printed).await?;
+    }
     end
 }
+
+/// The offset that follows the last printed record of each partition.
+type Printed = BTreeMap<TopicPartition, i64>;
 
 /// Prints until it is enough. May be dropped at any await: what was taken is with the writer.
 async fn follow(
     consumer: &mut Consumer,
     arguments: &Arguments,
     writer: &mut RecordWriter<io::Stdout>,
+    printed: &mut Printed,
 ) -> anyhow::Result<End> {
     let mut silence = Silence::new(now());
     let mut ends = begin::begin(consumer, arguments, &mut silence).await?;
@@ -171,7 +201,13 @@ async fn follow(
         } else if let Some(why) = silence.look(now(), || Stage::of(consumer)) {
             log::note(why);
         }
-        if write(writer, records, arguments.max_records, ends.as_ref())? == Reader::Gone
+        if write(
+            writer,
+            records,
+            arguments.max_records,
+            ends.as_ref(),
+            printed,
+        )? == Reader::Gone
             || writer.polled(now())? == Reader::Gone
         {
             return Ok(End::ReaderGone);
@@ -227,14 +263,17 @@ fn write(
     records: Records,
     most: Option<u64>,
     ends: Option<&Ends>,
+    printed: &mut Printed,
 ) -> io::Result<Reader> {
     for partition in records.by_partition() {
         // what was produced after the start is not asked for
         let end = ends.map_or(i64::MAX, |ends| ends.of(partition.topic_partition()));
+        let mut next = None;
         for record in partition.iter().take_while(|record| record.offset() < end) {
             if most.is_some_and(|most| writer.records() >= most) {
-                return Ok(Reader::Listening);
+                break;
             }
+            next = Some(record.offset() + 1);
             let reader = writer.write(RecordView {
                 topic: record.topic(),
                 partition: record.partition(),
@@ -250,6 +289,9 @@ fn write(
             if reader == Reader::Gone {
                 return Ok(reader);
             }
+        }
+        if let Some(next) = next {
+            printed.insert(partition.topic_partition().clone(), next);
         }
     }
     Ok(Reader::Listening)

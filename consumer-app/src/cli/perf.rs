@@ -30,6 +30,9 @@ pub(super) struct Arguments {
     /// The topic to read, all of its partitions, from its beginning.
     #[arg(short, long, value_parser = NonEmptyStringValueParser::new())]
     topic: String,
+    /// Read as the member of this group, which must have committed nothing; nothing is committed.
+    #[arg(short, long, value_parser = NonEmptyStringValueParser::new())]
+    group: Option<String>,
     /// A pass ends when so many records came.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     records: u64,
@@ -47,7 +50,7 @@ struct Pass {
     records: u64,
     /// Of keys and values.
     bytes: u64,
-    /// From the assignment to the last record.
+    /// From the assignment or subscription to the last record.
     wall_s: f64,
     /// Of all threads, in user and system, in the same time.
     cpu_s: f64,
@@ -81,8 +84,16 @@ impl fmt::Display for Pass {
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut interrupt = Interrupt::listen()?;
     for _ in 0..arguments.passes {
+        let mut strong = vec![
+            ("auto.offset.reset", "earliest"),
+            // the next pass reads the same
+            ("enable.auto.commit", "false"),
+        ];
+        if let Some(group) = &arguments.group {
+            strong.push(("group.id", group));
+        }
         let own = Own {
-            strong: vec![("auto.offset.reset", "earliest")],
+            strong,
             ..Own::default()
         };
         let mut consumer = arguments.connection.open(&own).await?;
@@ -106,10 +117,15 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 async fn pass(consumer: &mut Consumer, arguments: &Arguments) -> anyhow::Result<Pass> {
+    // also where there is a group: a topic that does not exist is told
     let partitions = consumer.partitions_for(&arguments.topic).await?;
     let begin = tokio::time::Instant::now();
     let before = Cost::so_far()?;
-    consumer.assign(partitions).await?;
+    if arguments.group.is_some() {
+        consumer.subscribe([&arguments.topic]).await?;
+    } else {
+        consumer.assign(partitions).await?;
+    }
     let tally = read(consumer, arguments.records).await?;
     let wall = begin.elapsed();
     let after = Cost::so_far()?;

@@ -48,6 +48,7 @@ async fn fill_and_read(records: u64) -> anyhow::Result<()> {
     let begin = tokio::time::Instant::now();
     let mut consumer = Consumer::builder()
         .bootstrap_servers(broker.bootstrap_servers())
+        .group_id("quickstart")
         .auto_offset_reset(OffsetReset::Earliest)
         .build()
         .await?;
@@ -85,9 +86,7 @@ async fn read(
     check: &mut Check,
     progress: &Progress,
 ) -> anyhow::Result<()> {
-    consumer
-        .assign(consumer.partitions_for(TOPIC).await?)
-        .await?;
+    consumer.subscribe([TOPIC]).await?;
     let mut in_vain = 0;
     while !check.is_complete() {
         let records = consumer.poll(POLL).await?;

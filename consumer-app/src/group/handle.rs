@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actix::Addr;
 use coordinator_actor::messages::{
-    Commit, EnforceRebalance, FetchCommitted, GetGroupMetadata, Subscribe, Unsubscribe,
+    Commit, Committed, EnforceRebalance, FetchCommitted, GetGroupMetadata, Subscribe, Unsubscribe,
 };
 use coordinator_actor::{
     CoordinatorActor, GroupError, GroupMetadata, OffsetAndMetadata, Offsets, Subscription,
@@ -194,8 +194,27 @@ impl ConsumerHandle {
     where
         I: IntoIterator<Item = &'a TopicPartition>,
     {
+        self.fetch_committed(Some(partitions.into_iter().cloned().collect()))
+    }
+
+    /// All that the group committed, whatever the topic.
+    ///
+    /// # Errors
+    /// As [`committed`](Self::committed).
+    pub fn all_committed(
+        &self,
+    ) -> impl Future<Output = Result<BTreeMap<TopicPartition, Option<OffsetAndMetadata>>>>
+    + Send
+    + 'static
+    + use<> {
+        self.fetch_committed(None)
+    }
+
+    fn fetch_committed(
+        &self,
+        partitions: Option<Vec<TopicPartition>>,
+    ) -> impl Future<Output = Result<Committed>> + Send + 'static + use<> {
         let (reply, answer) = oneshot::channel();
-        let partitions = partitions.into_iter().cloned().collect();
         let sent = self
             .coordinator()
             .map(|coordinator| coordinator.do_send(FetchCommitted { partitions, reply }));

@@ -8,6 +8,7 @@ mod at_end;
 mod broker;
 mod broker_command;
 mod config;
+mod group;
 mod output;
 mod perf;
 mod process;

@@ -30,9 +30,14 @@ impl Ended {
         self.stdout
     }
 
+    /// What it printed.
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.stdout).expect("text")
+    }
+
     /// The lines that it printed.
     pub(crate) fn lines(&self) -> Vec<&str> {
-        let text = std::str::from_utf8(&self.stdout).expect("text");
+        let text = self.text();
         assert!(
             text.is_empty() || text.ends_with('\n'),
             "a line is not whole: {text:?}"

@@ -39,6 +39,8 @@ struct Wanted {
 struct Call {
     id: CallId,
     missing: BTreeSet<TopicPartition>,
+    /// Not these but whatever was committed, which takes a request of its own.
+    wants_all: bool,
     found: BTreeMap<TopicPartition, Option<OffsetAndMetadata>>,
     deadline: Instant,
     is_asked: bool,
@@ -72,10 +74,16 @@ impl CommittedOffsets {
     }
 
     /// The application wants to know.
-    pub(super) fn call(&mut self, id: CallId, partitions: Vec<TopicPartition>, deadline: Instant) {
+    pub(super) fn call(
+        &mut self,
+        id: CallId,
+        partitions: Option<Vec<TopicPartition>>,
+        deadline: Instant,
+    ) {
         self.calls.push(Call {
             id,
-            missing: partitions.into_iter().collect(),
+            wants_all: partitions.is_none(),
+            missing: partitions.into_iter().flatten().collect(),
             found: BTreeMap::new(),
             deadline,
             is_asked: false,
@@ -84,7 +92,7 @@ impl CommittedOffsets {
 
     pub(super) fn act(&mut self, identity: Option<Identity>, context: &mut Context<'_>) {
         self.calls.retain_mut(|call| {
-            let waits = !call.missing.is_empty();
+            let waits = call.wants_all || !call.missing.is_empty();
             if !waits {
                 let found = std::mem::take(&mut call.found);
                 context.push(Effect::Fetched(call.id, Ok(found)));
@@ -97,19 +105,21 @@ impl CommittedOffsets {
         let positions = self.positions.iter().map(|wanted| &wanted.name);
         let calls = self.calls.iter().flat_map(|call| &call.missing);
         let partitions: BTreeSet<TopicPartition> = positions.chain(calls).cloned().collect();
-        if !partitions.is_empty() {
-            let request = Request::OffsetFetch {
-                identity: identity.clone(),
-                partitions: partitions.into_iter().collect(),
-            };
-            if let Some(id) = context.ask(request) {
-                self.in_flight = Some(InFlight { id, identity });
-                for wanted in &mut self.positions {
-                    wanted.is_asked = true;
-                }
-                for call in &mut self.calls {
-                    call.is_asked = true;
-                }
+        let all = partitions.is_empty();
+        if all && self.calls.is_empty() {
+            return;
+        }
+        let request = Request::OffsetFetch {
+            identity: identity.clone(),
+            partitions: (!all).then(|| partitions.into_iter().collect()),
+        };
+        if let Some(id) = context.ask(request) {
+            self.in_flight = Some(InFlight { id, identity });
+            for wanted in &mut self.positions {
+                wanted.is_asked = true;
+            }
+            for call in &mut self.calls {
+                call.is_asked = call.wants_all == all;
             }
         }
     }
@@ -224,6 +234,20 @@ impl CommittedOffsets {
         self.calls.retain_mut(|call| {
             if !call.is_asked {
                 return true;
+            }
+            if call.wants_all {
+                let found = fetched.iter();
+                let found = found.map(|(name, offset)| Ok((name.clone(), offset.clone()?)));
+                let found = match found.collect() {
+                    Err(error) if ErrorCode::is_retriable(error) => {
+                        again = true;
+                        return true;
+                    }
+                    Err(error) => Err(unreadable(error, context)),
+                    Ok(found) => Ok(found),
+                };
+                context.push(Effect::Fetched(call.id, found));
+                return false;
             }
             for (name, result) in fetched {
                 if !call.missing.contains(name) {

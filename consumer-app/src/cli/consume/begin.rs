@@ -25,6 +25,10 @@ pub(super) async fn begin(
         partitions(consumer, arguments),
     )
     .await?;
+    if arguments.group.is_some() {
+        consumer.subscribe(&arguments.topic).await?;
+        return Ok(None);
+    }
     if arguments.exit_at_end {
         consumer.assign(partitions.iter().cloned()).await?;
         let ends = patiently(

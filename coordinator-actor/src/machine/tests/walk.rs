@@ -223,7 +223,7 @@ impl Walk {
                 error(&request, ErrorCode::NONE)
             }
             Request::OffsetFetch { partitions, .. } => {
-                let found = partitions.iter();
+                let found = partitions.iter().flatten();
                 Answer::OffsetFetch(Ok(found.map(|name| (name.clone(), Ok(None))).collect()))
             }
             Request::Heartbeat(_) | Request::LeaveGroup { .. } => error(&request, ErrorCode::NONE),

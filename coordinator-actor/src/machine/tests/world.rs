@@ -273,7 +273,7 @@ impl World {
         self.calls += 1;
         let call = CallId(self.calls);
         let names = parts(names);
-        self.run(|machine, now, effects| machine.fetch_committed(now, call, names, effects));
+        self.run(|machine, now, effects| machine.fetch_committed(now, call, Some(names), effects));
         call
     }
 
