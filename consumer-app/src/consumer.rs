@@ -483,7 +483,8 @@ impl ConsumerHandle {
         }
     }
 
-    fn ended(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
+    /// Until the consumer is closed and its last actor has stopped.
+    pub(crate) fn ended(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
         let mut end = self.end.clone();
         async move {
             // the sender is dropped when the last actor has stopped

@@ -338,6 +338,18 @@ impl CoordinatorActor {
         offsets.collect()
     }
 
+    /// Which of these are not this member's to commit.
+    fn foreign(&self, offsets: &Offsets) -> Vec<TopicPartition> {
+        if !self.machine.is_subscribed() {
+            return Vec::new();
+        }
+        let is_own = |name: &&TopicPartition| {
+            self.assigned.contains(*name) || self.leaving.contains_key(*name)
+        };
+        let foreign = offsets.keys().filter(|name| !is_own(name));
+        foreign.cloned().collect()
+    }
+
     fn going(&self, event: &RebalanceEvent) -> Vec<Arc<PartitionState>> {
         match event {
             RebalanceEvent::Revoked(partitions) | RebalanceEvent::Lost(partitions) => {
@@ -449,7 +461,18 @@ impl Handler<Commit> for CoordinatorActor {
     type Result = ();
 
     fn handle(&mut self, message: Commit, ctx: &mut Context<Self>) {
-        let offsets = message.offsets.unwrap_or_else(|| self.given());
+        let is_chosen = message.offsets.is_some();
+        let mut offsets = message.offsets.unwrap_or_else(|| self.given());
+        let foreign = self.foreign(&offsets);
+        if let Some(partition) = foreign.first().filter(|_| is_chosen) {
+            let partition = partition.clone();
+            let group = Arc::clone(&self.config.group_id);
+            // whoever stopped waiting does not mind
+            let _ = (message.reply).send(Err(GroupError::NotAssigned { group, partition }));
+            return;
+        }
+        // the buffer may not have heard yet of what was taken away
+        offsets.retain(|name, _| !foreign.contains(name));
         let call = self.next_call();
         self.commits.insert(call, message.reply);
         self.run(ctx, |machine, now, effects| {

@@ -67,6 +67,18 @@ pub enum GroupError {
         /// What the broker says; [`ErrorCode::NONE`] if it was not asked.
         error: ErrorCode,
     },
+    /// An offset was not committed, since the group did not assign the partition to this member, or took it away: the offset is
+    /// another member's to commit, and would set it back.
+    #[error(
+        "the offset of {partition} was not committed for group {group}: the partition is not assigned to this member, its offset may be \
+         another's to commit; commit what is assigned, and in RebalanceListener::revoked what is taken away"
+    )]
+    NotAssigned {
+        /// `group.id`.
+        group: Arc<str>,
+        /// Which partition.
+        partition: TopicPartition,
+    },
     /// The broker refuses to commit an offset.
     #[error("the offset of {partition} was not committed for group {group}: {error}")]
     OffsetRefused {

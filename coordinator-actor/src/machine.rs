@@ -189,6 +189,11 @@ impl CoordinatorMachine {
         self.last_poll = last;
     }
 
+    /// Whether the partitions are those that the group assigns.
+    pub(crate) fn is_subscribed(&self) -> bool {
+        self.member.is_subscribed()
+    }
+
     /// Partitions were taken away that the application still has to let go.
     pub(crate) fn is_handing_over(&self) -> bool {
         self.member.seat().is_handing_over()

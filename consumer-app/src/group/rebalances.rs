@@ -1,6 +1,8 @@
 //! The reader's end of a membership: sees what happens to the assignment, calls the listener, confirms.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 
 use actix::Recipient;
@@ -22,9 +24,17 @@ pub(crate) struct Rebalances {
     pub(crate) running: Option<Running>,
 }
 
+/// Confirms the event when it is dropped, that is when the listener is done with it.
 pub(crate) struct Running {
     id: EventId,
+    confirm: Recipient<Confirm>,
     callback: Callback,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.confirm.do_send(Confirm(self.id));
+    }
 }
 
 impl Rebalances {
@@ -47,8 +57,17 @@ impl Rebalances {
         }
     }
 
-    /// Deals with all that happens until the coordinator has stopped.
+    /// Deals with all that happens until the coordinator has stopped; a listener that takes longer is not waited for.
     pub(crate) async fn finish(&mut self) {
+        let ended = self.handle.ended();
+        tokio::select! {
+            biased;
+            () = self.see_out() => {}
+            () = ended => {}
+        }
+    }
+
+    async fn see_out(&mut self) {
         self.finish_call().await;
         while let Some(rebalance) = self.events.recv().await {
             self.begin(rebalance);
@@ -60,18 +79,28 @@ impl Rebalances {
         match &self.listener {
             Some(listener) if event != RebalanceEvent::Checkpoint => {
                 let context = RebalanceContext::new(self.handle.clone(), going);
-                let callback = Arc::clone(listener).call(context, event);
-                self.running = Some(Running { id, callback });
+                self.running = Some(Running {
+                    id,
+                    confirm: self.confirm.clone(),
+                    callback: Arc::clone(listener).call(context, event),
+                });
             }
             _ => self.confirm.do_send(Confirm(id)),
         }
     }
 
     async fn finish_call(&mut self) {
-        if let Some(running) = &mut self.running {
-            running.callback.as_mut().await;
-            self.confirm.do_send(Confirm(running.id));
-            self.running = None;
-        }
+        poll_fn(|task| {
+            let Some(mut running) = self.running.take() else {
+                return Poll::Ready(());
+            };
+            // not back in its place if it panics: that call is over then
+            let poll = running.callback.as_mut().poll(task);
+            if poll.is_pending() {
+                self.running = Some(running);
+            }
+            poll
+        })
+        .await;
     }
 }

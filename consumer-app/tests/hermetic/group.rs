@@ -1,3 +1,6 @@
-//! Members of groups, against the embedded broker: both protocols, commits, listeners.
+//! Members of groups: commits, assignment, listeners, faults of the coordinator.
 
+mod commits;
+mod listener;
 mod membership;
+mod support;
