@@ -1,6 +1,11 @@
 //! Members of groups: commits, assignment, listeners, faults of the coordinator.
 
+mod churn;
 mod commits;
+mod coordinator;
 mod listener;
 mod membership;
+mod pace;
+mod sessions;
+mod subscription;
 mod support;

@@ -1,0 +1,269 @@
+//! Subscribing, unsubscribing, patterns, static members, and who a member is.
+
+use std::time::Duration;
+
+use consumer_app::{Error, GroupError, LeaveOption, Subscription};
+use test_broker::ApiKey;
+
+use super::support::{
+    asked, automatic, committed, group_error, joined, manual, member_id, owns, read,
+};
+use crate::support::{broker, consumer, produce, run, settle, tp};
+
+const STEP: Duration = Duration::from_millis(100);
+
+#[test]
+fn b021_b149_the_assignment_fits_the_last_subscription() {
+    run(async {
+        let broker = broker(1);
+        for topic in ["u", "v"] {
+            broker.create_topic(topic, 1).unwrap();
+            broker.produce(topic, 0, ["a", "b"]).unwrap();
+        }
+        produce(&broker, 0, 3);
+        let mut consumer = automatic(&broker).spawn_local().unwrap();
+        consumer.subscribe(["t", "u"]).await.unwrap();
+        let mut came = 0;
+        while came < 5 {
+            came += consumer.poll(STEP).await.unwrap().len();
+        }
+        consumer.subscribe(["t", "v"]).await.unwrap();
+        let expected = ["t", "v"].map(Into::into).into();
+        assert_eq!(
+            consumer.subscription(),
+            Some(Subscription::Topics(expected))
+        );
+        let mut came = Vec::new();
+        while came.len() < 2 {
+            let records = consumer.poll(STEP).await.unwrap();
+            came.extend(records.iter().map(|r| r.topic().to_owned()));
+        }
+        assert_eq!(came, ["v", "v"]);
+        let mut topics: Vec<_> = consumer
+            .assignment()
+            .iter()
+            .map(|p| p.topic().to_owned())
+            .collect();
+        topics.sort();
+        assert_eq!(topics, ["t", "v"]);
+        // what was given up was committed, by the polls that followed
+        assert_eq!(broker.committed("g", "u", 0).unwrap().offset, 2);
+        for topics in [vec!["u"], vec!["v", "u"], vec!["t"], vec!["u", "t"]] {
+            consumer.subscribe(topics).await.unwrap();
+        }
+        for _ in 0..100 {
+            consumer.poll(STEP).await.unwrap();
+        }
+        assert_eq!(consumer.assignment().len(), 2);
+    });
+}
+
+#[test]
+fn b147_b170_unsubscribe_leaves_and_subscribe_joins_anew() {
+    run(async {
+        let broker = broker(1);
+        produce(&broker, 0, 5);
+        let mut consumer = joined(automatic(&broker), 1).await;
+        read(&mut consumer, 2).await;
+        consumer.unsubscribe().await.unwrap();
+        assert_eq!(consumer.subscription(), None);
+        assert!(consumer.assignment().is_empty());
+        assert!(matches!(
+            consumer.poll(STEP).await,
+            Err(Error::NothingAssigned)
+        ));
+        consumer.unsubscribe().await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(asked(&broker, ApiKey::LeaveGroup), 1);
+        assert!(
+            broker
+                .group("g")
+                .is_none_or(|group| group.members.is_empty())
+        );
+        let at = committed(&broker, 0).expect("what was processed is committed");
+        consumer.subscribe(["t"]).await.unwrap();
+        let (_, first) = read(&mut consumer, 1).await[0];
+        assert_eq!(first, at);
+        for _ in 0..20 {
+            drop(consumer.unsubscribe());
+            drop(consumer.subscribe(["t"]));
+        }
+        for _ in 0..100 {
+            consumer.poll(STEP).await.unwrap();
+        }
+        assert_eq!(consumer.assignment(), [tp(0)]);
+        assert_eq!(broker.group("g").unwrap().members.len(), 1);
+    });
+}
+
+#[test]
+fn b024_subscribe_and_assign_do_not_mix() {
+    run(async {
+        let broker = broker(1);
+        let mut consumer = joined(manual(&broker), 1).await;
+        assert!(matches!(
+            consumer.assign([tp(0)]).await,
+            Err(Error::MixedUse)
+        ));
+        assert_eq!(consumer.assignment(), [tp(0)]);
+        consumer.subscribe(Vec::<String>::new()).await.unwrap();
+        settle().await;
+        consumer.assign([tp(0)]).await.unwrap();
+        assert!(matches!(
+            consumer.subscribe(["t"]).await,
+            Err(Error::MixedUse)
+        ));
+        produce(&broker, 0, 1);
+        read(&mut consumer, 1).await;
+        assert!(matches!(
+            consumer.subscribe([" "]).await,
+            Err(Error::BlankTopic)
+        ));
+    });
+}
+
+#[test]
+fn without_a_group_there_is_nothing_to_subscribe_to_or_to_commit_for() {
+    run(async {
+        let broker = broker(1);
+        let consumer = consumer(&broker);
+        let no_group = |error| assert!(matches!(error, GroupError::NoGroup), "{error}");
+        no_group(group_error(consumer.subscribe(["t"]).await));
+        no_group(group_error(consumer.commit().await));
+        no_group(group_error(consumer.committed(&[tp(0)]).await));
+        no_group(group_error(consumer.group_metadata().await));
+        consumer.assign([tp(0)]).await.unwrap();
+    });
+}
+
+#[test]
+fn b153_a_pattern_finds_topics_that_come_later() {
+    run(async {
+        let broker = broker(1);
+        broker.create_topic("orders-1", 2).unwrap();
+        let builder = manual(&broker).set("metadata.max.age.ms", "2000");
+        let mut consumer = builder.spawn_local().unwrap();
+        let error = group_error(consumer.subscribe_pattern("orders-(").await);
+        assert!(
+            matches!(error, GroupError::InvalidPattern { .. }),
+            "{error}"
+        );
+        consumer.subscribe_pattern("orders-.*").await.unwrap();
+        owns(&mut consumer, 2).await;
+        broker.create_topic("orders-2", 3).unwrap();
+        broker.create_topic("other", 3).unwrap();
+        owns(&mut consumer, 5).await;
+        assert!(
+            consumer
+                .assignment()
+                .iter()
+                .all(|p| p.topic().starts_with("orders-"))
+        );
+        broker.add_partitions("orders-1", 4).unwrap();
+        owns(&mut consumer, 7).await;
+    });
+}
+
+#[test]
+fn f025_one_join_in_a_quiet_cluster() {
+    run(async {
+        let broker = broker(1);
+        broker.create_topic("u", 1).unwrap();
+        let builder = manual(&broker).set("metadata.max.age.ms", "5000");
+        let mut consumer = builder.spawn_local().unwrap();
+        consumer.subscribe(["t", "u"]).await.unwrap();
+        owns(&mut consumer, 2).await;
+        broker.clear_requests();
+        for _ in 0..300 {
+            consumer.poll(STEP).await.unwrap();
+        }
+        assert!(asked(&broker, ApiKey::Metadata) >= 5);
+        assert_eq!(asked(&broker, ApiKey::JoinGroup), 0);
+    });
+}
+
+#[test]
+fn enforced_rebalances_are_rebalances_and_the_metadata_tells_who_a_member_is() {
+    run(async {
+        let broker = broker(1);
+        let mut consumer = joined(manual(&broker), 1).await;
+        let before = consumer.group_metadata().await.unwrap();
+        assert_eq!(&*before.group_id, "g");
+        assert_eq!(&*before.member_id, member_id(&broker));
+        assert_eq!(before.generation_id, broker.group("g").unwrap().generation);
+        consumer.enforce_rebalance("because").unwrap();
+        for _ in 0..50 {
+            consumer.poll(STEP).await.unwrap();
+        }
+        let after = consumer.group_metadata().await.unwrap();
+        assert_eq!(after.generation_id, before.generation_id + 1);
+        assert_eq!(after.member_id, before.member_id);
+        assert_eq!(consumer.assignment(), [tp(0)]);
+        consumer.unsubscribe().await.unwrap();
+        settle().await;
+        assert_eq!(consumer.group_metadata().await.unwrap().generation_id, -1);
+    });
+}
+
+/// KIP-345: a static member that comes back within its session has what it had, and nobody is asked.
+#[test]
+fn b152_b198_a_static_member_restarts_without_a_rebalance() {
+    run(async {
+        let broker = broker(2);
+        produce(&broker, 0, 4);
+        let builder = || automatic(&broker).set("group.instance.id", "i");
+        let mut consumer = joined(builder(), 2).await;
+        read(&mut consumer, 4).await;
+        let generation = broker.group("g").unwrap().generation;
+        consumer.close(Duration::from_secs(5)).await.unwrap();
+        assert_eq!(asked(&broker, ApiKey::LeaveGroup), 0);
+        assert_eq!(committed(&broker, 0), Some(4));
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let consumer = joined(builder(), 2).await;
+        assert_eq!(broker.group("g").unwrap().generation, generation);
+        assert_eq!(
+            consumer
+                .group_metadata()
+                .await
+                .unwrap()
+                .group_instance_id
+                .as_deref(),
+            Some("i")
+        );
+    });
+}
+
+/// KIP-1092.
+#[test]
+fn b198_whether_to_leave_can_be_said() {
+    for (instance, option, leaves) in [
+        (None, LeaveOption::Default, true),
+        (None, LeaveOption::LeaveGroup, true),
+        (None, LeaveOption::RemainInGroup, false),
+        (Some("i"), LeaveOption::Default, false),
+        (Some("i"), LeaveOption::LeaveGroup, true),
+        (Some("i"), LeaveOption::RemainInGroup, false),
+    ] {
+        run(async {
+            let broker = broker(1);
+            produce(&broker, 0, 1);
+            let mut builder = automatic(&broker);
+            if let Some(instance) = instance {
+                builder = builder.set("group.instance.id", instance);
+            }
+            let mut consumer = joined(builder, 1).await;
+            read(&mut consumer, 1).await;
+            consumer
+                .close_with(Duration::from_secs(5), option)
+                .await
+                .unwrap();
+            let told = asked(&broker, ApiKey::LeaveGroup) == 1;
+            assert_eq!(told, leaves, "{instance:?} {option:?}");
+            let left = broker
+                .group("g")
+                .is_none_or(|group| group.members.is_empty());
+            assert_eq!(left, leaves, "{instance:?} {option:?}");
+            assert_eq!(committed(&broker, 0), Some(1));
+        });
+    }
+}
