@@ -198,11 +198,6 @@ impl Classic {
             LeaveOption::LeaveGroup => false,
             LeaveOption::RemainInGroup => true,
         };
-        if matches!(self.state, State::Joining(_) | State::Syncing(_)) {
-            // the connection is taken until all members have joined, or the leader has assigned
-            context.lose_coordinator("a join is given up to leave the group", None);
-            self.state = State::Unjoined;
-        }
         // by then it misses this member's heartbeats
         let is_forgotten = context.coordinator.is_none() && until <= context.now;
         if stays || self.member_id.is_empty() || is_forgotten {
@@ -300,6 +295,12 @@ impl Membership for Classic {
     fn unsubscribe(&mut self, option: LeaveOption, context: &mut Context<'_>) {
         if self.topics.take().is_some() {
             self.rejoin = None;
+            if matches!(self.state, State::Joining(_) | State::Syncing(_)) {
+                // the connection is taken until all members have joined, or the leader has assigned; and until then the
+                // generation that this member had is the one that commits are accepted of
+                context.lose_coordinator("a join is given up to leave the group", None);
+                self.state = State::Unjoined;
+            }
             self.seat.resign(context);
         }
         if !matches!(self.leaving, Some(Leaving::Asked(_))) {

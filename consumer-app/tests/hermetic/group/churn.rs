@@ -89,7 +89,7 @@ async fn churn(seed: u64, strategy: &str, kills: bool) -> (usize, usize, usize) 
 
 #[test]
 fn b144_b148_everything_comes_exactly_once_while_members_come_and_leave() {
-    for strategy in ["range", "sticky"] {
+    for strategy in ["range", "sticky", "cooperative-sticky"] {
         for seed in 0..10 {
             let (read, produced, again) = run(churn(seed, strategy, false));
             assert_eq!(read, produced, "{strategy}, seed {seed}");
