@@ -101,14 +101,13 @@ pub(crate) struct GroupPort {
 
 impl GroupPort {
     pub(crate) fn rebalances(self, handle: ConsumerHandle) -> Rebalances {
-        Rebalances {
-            events: self.events,
-            confirm: self.confirm,
-            poll_clock: self.poll_clock,
-            listener: self.listener,
+        Rebalances::new(
+            self.events,
+            self.confirm,
+            self.poll_clock,
+            self.listener,
             handle,
-            running: None,
-        }
+        )
     }
 }
 

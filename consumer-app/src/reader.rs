@@ -144,11 +144,13 @@ impl Reader {
                 return Err(Error::Closed);
             }
             self.receive_ready();
-            if self.shared.changes() != self.seen {
+            let group = self.rebalances.as_mut();
+            let has_news = group.is_some_and(Rebalances::notice);
+            if has_news || self.shared.changes() != self.seen {
                 self.look().await?;
             }
             if let Some(group) = &mut self.rebalances
-                && group.has_news()
+                && has_news
             {
                 // before any record: what this poll may give is what remains
                 group.catch_up().await;
@@ -193,7 +195,9 @@ impl Reader {
     pub(crate) async fn drop_lease(&mut self) {
         self.parts.clear();
         self.process();
-        if let Some(group) = &mut self.rebalances {
+        if let Some(group) = &mut self.rebalances
+            && group.notice()
+        {
             group.catch_up().await;
         }
     }

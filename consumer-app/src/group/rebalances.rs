@@ -1,5 +1,6 @@
 //! The reader's end of a membership: sees what happens to the assignment, calls the listener, confirms.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
@@ -15,17 +16,19 @@ use super::{Callbacks, RebalanceContext};
 use crate::consumer::ConsumerHandle;
 
 pub(crate) struct Rebalances {
-    pub(crate) events: mpsc::UnboundedReceiver<Rebalance>,
-    pub(crate) confirm: Recipient<Confirm>,
-    pub(crate) poll_clock: PollClock,
-    pub(crate) listener: Option<Arc<dyn Callbacks>>,
-    pub(crate) handle: ConsumerHandle,
+    events: mpsc::UnboundedReceiver<Rebalance>,
+    confirm: Recipient<Confirm>,
+    poll_clock: PollClock,
+    listener: Option<Arc<dyn Callbacks>>,
+    handle: ConsumerHandle,
+    /// What was seen and not dealt with.
+    noticed: VecDeque<Rebalance>,
     /// A call of the listener that a poll began.
-    pub(crate) running: Option<Running>,
+    running: Option<Running>,
 }
 
 /// Confirms the event when it is dropped, that is when the listener is done with it.
-pub(crate) struct Running {
+struct Running {
     id: EventId,
     confirm: Recipient<Confirm>,
     callback: Callback,
@@ -38,20 +41,44 @@ impl Drop for Running {
 }
 
 impl Rebalances {
+    pub(crate) fn new(
+        events: mpsc::UnboundedReceiver<Rebalance>,
+        confirm: Recipient<Confirm>,
+        poll_clock: PollClock,
+        listener: Option<Arc<dyn Callbacks>>,
+        handle: ConsumerHandle,
+    ) -> Self {
+        Self {
+            events,
+            confirm,
+            poll_clock,
+            listener,
+            handle,
+            noticed: VecDeque::new(),
+            running: None,
+        }
+    }
+
     /// A poll begins.
     pub(crate) fn enter(&self, now: Instant) -> Polling {
         self.poll_clock.enter(now)
     }
 
-    /// Something happened, or a call of the listener was begun and not ended.
-    pub(crate) fn has_news(&self) -> bool {
-        self.running.is_some() || !self.events.is_empty()
+    /// Looks what happened. Returns whether there is something to deal with, a call of the listener that has not ended included.
+    ///
+    /// The coordinator tells the buffer first. So whoever hears from the buffer after this knows that nothing more is given of
+    /// what goes, and may [`catch_up`](Self::catch_up): what is confirmed there is committed.
+    pub(crate) fn notice(&mut self) -> bool {
+        while let Ok(rebalance) = self.events.try_recv() {
+            self.noticed.push_back(rebalance);
+        }
+        self.running.is_some() || !self.noticed.is_empty()
     }
 
-    /// Deals with all that happened so far. May be dropped at any await.
+    /// Deals with all that was noticed. May be dropped at any await.
     pub(crate) async fn catch_up(&mut self) {
         self.finish_call().await;
-        while let Ok(rebalance) = self.events.try_recv() {
+        while let Some(rebalance) = self.noticed.pop_front() {
             self.begin(rebalance);
             self.finish_call().await;
         }
@@ -68,7 +95,7 @@ impl Rebalances {
     }
 
     async fn see_out(&mut self) {
-        self.finish_call().await;
+        self.catch_up().await;
         while let Some(rebalance) = self.events.recv().await {
             self.begin(rebalance);
             self.finish_call().await;

@@ -9,8 +9,11 @@ use buffer_actor::messages::{
 use buffer_actor::{
     BufferActor, BufferConfig, Completed, FetchedRecords, PartitionId, Policy, ResetPolicy, Start,
 };
+use coordinator_actor::messages::{Confirm, Rebalance};
+use coordinator_actor::{EventId, PollClock, RebalanceEvent};
 use record_batch::TopicPartition;
 use test_broker::BatchBuilder;
+use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
 use super::*;
@@ -31,7 +34,7 @@ macro_rules! deaf_to {
         })*
     };
 }
-deaf_to!(Granted, AssignmentChanged, LookUp, MetadataStale);
+deaf_to!(Granted, AssignmentChanged, LookUp, MetadataStale, Confirm);
 
 /// What comes between.
 #[derive(Debug, Clone, Copy)]
@@ -201,4 +204,41 @@ async fn b151_batches_that_do_not_count_as_given_are_not_given() {
             })
             .await;
     }
+}
+
+/// The coordinator has told the buffer, which has not acted upon it, and the reader, whose change word has not moved: its thread
+/// is that quick.
+#[tokio::test]
+async fn b151_a_revocation_that_is_confirmed_has_reached_the_buffer() {
+    LocalSet::new()
+        .run_until(async {
+            let mut world = World::new().await;
+            let mut consumer = crate::Consumer::builder()
+                .bootstrap_servers("localhost:1")
+                .spawn_local()
+                .unwrap();
+            let (coordinator, events) = mpsc::unbounded_channel();
+            world.reader.join(Rebalances::new(
+                events,
+                Deaf.start().recipient(),
+                PollClock::new(clock()),
+                None,
+                consumer.handle(),
+            ));
+            world.reader.seen = world.shared.changes();
+            world
+                .buffer
+                .do_send(Assign(vec![(tp(1), Start::Offset(0))]));
+            let revoked = Rebalance {
+                id: EventId(1),
+                event: RebalanceEvent::Checkpoint,
+                going: Vec::new(),
+            };
+            coordinator.send(revoked).unwrap();
+            let records = world.reader.poll(Duration::from_secs(1)).await.unwrap();
+            let given: Vec<_> = records.iter().map(|record| record.partition()).collect();
+            assert_eq!(given, [1, 1]);
+            consumer.close(Duration::from_secs(1)).await.unwrap();
+        })
+        .await;
 }
