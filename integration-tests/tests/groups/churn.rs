@@ -26,9 +26,14 @@ struct Member {
 }
 
 impl Member {
-    async fn start(kafka: &Cluster, settings: &[(&str, &str)], times: &Times) -> Result<Self> {
+    async fn start(
+        kafka: &Cluster,
+        settings: &[(&str, &str)],
+        times: &Times,
+        listener: &CommitOnRevoke,
+    ) -> Result<Self> {
         let mut consumer = builder(kafka, "churn", settings)
-            .rebalance_listener(CommitOnRevoke)
+            .rebalance_listener(listener.clone())
             .build()
             .await?;
         consumer.subscribe(["t"]).await?;
@@ -85,9 +90,10 @@ async fn churn(name: &str, settings: &[(&str, &str)]) -> Result<()> {
     );
     kafka.create_topic("t", 12, 1, &[])?;
     let times = Times::default();
+    let listener = CommitOnRevoke::default();
     let mut members = Vec::new();
     for _ in 0..MEMBERS {
-        members.push(Member::start(&kafka, settings, &times).await?);
+        members.push(Member::start(&kafka, settings, &times, &listener).await?);
     }
     let is_over = Arc::new(AtomicBool::new(false));
     let (cluster, over) = (Arc::clone(&kafka), Arc::clone(&is_over));
@@ -108,7 +114,7 @@ async fn churn(name: &str, settings: &[(&str, &str)]) -> Result<()> {
     while begin.elapsed() < CHURN {
         tokio::time::sleep(REST).await;
         members.remove(0).end().await?;
-        members.push(Member::start(&kafka, settings, &times).await?);
+        members.push(Member::start(&kafka, settings, &times, &listener).await?);
         changes += 2;
     }
     is_over.store(true, Ordering::Relaxed);
@@ -126,6 +132,7 @@ async fn churn(name: &str, settings: &[(&str, &str)]) -> Result<()> {
     for member in members {
         member.end().await?;
     }
+    listener.check()?;
     let times = times.lock().expect("nobody panics with it");
     let twice = times.values().filter(|count| **count > 1).count();
     println!("{name}: {produced} records, {changes} changes, {twice} came twice");

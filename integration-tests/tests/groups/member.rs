@@ -1,5 +1,6 @@
 //! Our members, as the suites here need them.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -40,17 +41,30 @@ pub(crate) async fn poll_until(
     Ok(())
 }
 
-/// Commits what was given before it goes.
-pub(crate) struct CommitOnRevoke;
+/// Commits what was given before it goes, and notes what should not happen where all changes are in order.
+#[derive(Clone, Default)]
+pub(crate) struct CommitOnRevoke(Arc<Mutex<Vec<String>>>);
+
+impl CommitOnRevoke {
+    fn note(&self, fault: String) {
+        self.0.lock().expect("nobody panics with it").push(fault);
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        let faults = self.0.lock().expect("nobody panics with it");
+        ensure!(faults.is_empty(), "{faults:?}");
+        Ok(())
+    }
+}
 
 impl RebalanceListener for CommitOnRevoke {
     async fn revoked(&self, context: &RebalanceContext, partitions: &[TopicPartition]) {
         if let Err(error) = context.commit().await {
-            eprintln!("not committed: {error}: {partitions:?}");
+            self.note(format!("not committed: {error}: {partitions:?}"));
         }
     }
 
     async fn lost(&self, _: &RebalanceContext, partitions: &[TopicPartition]) {
-        eprintln!("lost: {partitions:?}");
+        self.note(format!("lost: {partitions:?}"));
     }
 }

@@ -1,17 +1,17 @@
-//! Our members and Java's in one group: Kafka's own console consumer, whose lines are counted.
+//! Our members and Java's in one group: Kafka's own console consumer, whose lines are read.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use consumer_app::Consumer;
-use integration_tests::kafka::{Cluster, Jars, Partitioning, ProduceSpec, Value};
+use consumer_app::{Consumer, TopicPartition};
+use integration_tests::kafka::{Cluster, Jars, Partitioning, ProduceSpec};
 
-use super::member::{LIMIT, builder, poll_until};
+use super::member::{CommitOnRevoke, LIMIT, builder, poll_until};
 
 const RECORDS: u64 = 6_000;
-const LINE: &str = "a record";
 
 /// Killed when dropped.
 struct JavaMember {
@@ -27,7 +27,9 @@ impl JavaMember {
             .arg("org.apache.kafka.tools.consumer.ConsoleConsumer")
             .args(["--bootstrap-server", kafka.bootstrap_servers()])
             .args(["--topic", group, "--group", group])
-            .args(["--command-property", "auto.offset.reset=earliest"]);
+            .args(["--command-property", "auto.offset.reset=earliest"])
+            .args(["--formatter-property", "print.partition=true"])
+            .args(["--formatter-property", "print.offset=true"]);
         for (key, value) in properties {
             command.args(["--command-property", &format!("{key}={value}")]);
         }
@@ -39,10 +41,28 @@ impl JavaMember {
         Ok(Self { child, output })
     }
 
-    /// The records that it has printed so far.
-    fn records(&self) -> Result<usize> {
+    /// Partition and offset of each record that it has printed so far.
+    fn records(&self) -> Result<Vec<(i32, i64)>> {
         let text = std::fs::read_to_string(self.output.path().join("records"))?;
-        Ok(text.lines().filter(|line| *line == LINE).count())
+        // the last line may not be whole
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        let lines = whole.lines().filter_map(|line| {
+            let (partition, offset) = line.strip_prefix("Partition:")?.split_once("\tOffset:")?;
+            Some((
+                partition.parse().ok()?,
+                offset.split('\t').next()?.parse().ok()?,
+            ))
+        });
+        Ok(lines.collect())
+    }
+
+    /// Has it commit, leave and end.
+    fn leave(&mut self) -> Result<()> {
+        let id = self.child.id().to_string();
+        let told = std::process::Command::new("kill").arg(id).status()?;
+        ensure!(told.success(), "it has ended before");
+        self.child.wait()?;
+        Ok(())
     }
 }
 
@@ -54,6 +74,37 @@ impl Drop for JavaMember {
     }
 }
 
+/// Whatever came, from whichever member.
+#[derive(Default)]
+struct Came(BTreeMap<(i32, i64), u32>);
+
+impl Came {
+    fn add(&mut self, record: (i32, i64)) {
+        *self.0.entry(record).or_default() += 1;
+    }
+
+    fn check(&self, group: &str, produced: u64) -> Result<()> {
+        let twice = self.0.values().filter(|count| **count > 1).count();
+        println!(
+            "{group}: {} of {produced} records, {twice} twice",
+            self.0.len()
+        );
+        ensure!(self.0.len() == usize::try_from(produced)? && twice == 0);
+        Ok(())
+    }
+}
+
+fn produce(kafka: &Cluster, topic: &str) -> Result<()> {
+    kafka.produce(ProduceSpec {
+        topic: topic.into(),
+        records: RECORDS,
+        partitioning: Partitioning::RoundRobin,
+        ..ProduceSpec::default()
+    })?;
+    Ok(())
+}
+
+/// Ours leaves in order, comes back, and then Java's does; each time the others go on where it was.
 async fn share(
     kafka: &Cluster,
     group: &str,
@@ -61,36 +112,72 @@ async fn share(
     java: &[(&str, &str)],
 ) -> Result<()> {
     kafka.create_topic(group, 6, 1, &[])?;
-    let member = JavaMember::start(kafka, group, java)?;
-    let mut consumer = builder(kafka, group, ours).build().await?;
-    consumer.subscribe([group]).await?;
+    let mut member = JavaMember::start(kafka, group, java)?;
+    let listener = CommitOnRevoke::default();
+    let start = || async {
+        let builder = builder(kafka, group, ours).rebalance_listener(listener.clone());
+        let consumer = builder.build().await?;
+        consumer.subscribe([group]).await?;
+        anyhow::Ok(consumer)
+    };
+    let mut came = Came::default();
     let has_half = |consumer: &Consumer| consumer.assignment().len() == 3;
-    poll_until(&mut consumer, |_, _| (), has_half).await?;
-    kafka.produce(ProduceSpec {
-        topic: group.into(),
-        records: RECORDS,
-        values: vec![Value::Bytes(LINE.into())],
-        partitioning: Partitioning::RoundRobin,
-        ..ProduceSpec::default()
-    })?;
+
+    let mut consumer = start().await?;
     let mut by_ours = 0;
+    poll_until(&mut consumer, |_, _| by_ours += 1, has_half).await?;
+    ensure!(by_ours == 0, "nothing was produced yet");
+    produce(kafka, group)?;
+    let half = usize::try_from(RECORDS / 2)?;
+    poll_until(
+        &mut consumer,
+        |partition, offset| {
+            by_ours += 1;
+            came.add((partition, offset));
+        },
+        |_| member.records().is_ok_and(|java| java.len() == half),
+    )
+    .await?;
+    while by_ours < half {
+        for record in &consumer.poll(Duration::from_secs(10)).await? {
+            by_ours += 1;
+            came.add((record.partition(), record.offset()));
+        }
+    }
+    consumer.close(Duration::from_secs(5)).await?;
+
+    // Java's has all of them now
+    produce(kafka, group)?;
     let begin = Instant::now();
-    while by_ours + member.records()? < usize::try_from(RECORDS)? {
+    while member.records()?.len() < half + 2 * half {
         ensure!(
             begin.elapsed() < LIMIT,
-            "{group}: {by_ours} by ours, {} by Java",
-            member.records()?
+            "{group}: {} by Java",
+            member.records()?.len()
         );
-        by_ours += consumer.poll(Duration::from_millis(200)).await?.len();
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    // what came twice would come soon
-    by_ours += consumer.poll(Duration::from_secs(1)).await?.len();
-    let by_java = member.records()?;
-    println!("{group}: {by_ours} records by ours, {by_java} by Java");
-    ensure!(by_ours + by_java == usize::try_from(RECORDS)?);
-    ensure!(by_ours == by_java);
+
+    let mut consumer = start().await?;
+    let mut add = |partition, offset| came.add((partition, offset));
+    poll_until(&mut consumer, &mut add, has_half).await?;
+    produce(kafka, group)?;
+    member.leave()?;
+    let has_all = |consumer: &Consumer| {
+        let there = kafka.end_offsets(group).unwrap_or_default();
+        let positions = there.iter().map(|(partition, end)| {
+            let partition = TopicPartition::new(group, *partition);
+            consumer.position(&partition) == Some(*end)
+        });
+        consumer.assignment().len() == 6 && positions.min() == Some(true)
+    };
+    poll_until(&mut consumer, &mut add, has_all).await?;
     consumer.close(Duration::from_secs(5)).await?;
-    Ok(())
+    for record in member.records()? {
+        came.add(record);
+    }
+    listener.check()?;
+    came.check(group, 3 * RECORDS)
 }
 
 #[tokio::test]
