@@ -1,6 +1,8 @@
 //! The APIs: each a pure step over the state of the cluster, one file each.
 
 mod api_versions;
+mod consumer_group_describe;
+mod consumer_group_heartbeat;
 mod create_topics;
 mod delayed_group;
 mod delete_topics;
@@ -35,6 +37,11 @@ use crate::cluster::Cluster;
 use crate::fault::ForcedError;
 use crate::request::Request;
 use crate::wire::{Payload, PayloadWriter, RequestHeader};
+
+/// What clients are told of operations that no authorizer was asked about.
+const NO_OPERATIONS: i32 = i32::MIN;
+/// Where members of groups are said to be. Connections are over any transport, and have no addresses.
+const CLIENT_HOST: &str = "/127.0.0.1";
 
 /// What is known of a request besides its body.
 #[derive(Clone, Debug)]
@@ -137,6 +144,14 @@ pub(crate) fn handle(cluster: &mut Cluster, context: &RequestContext, request: R
         Request::LeaveGroup(request) => {
             answer(context, &leave_group::handle(cluster, context, &request))
         }
+        Request::ConsumerGroupHeartbeat(request) => answer(
+            context,
+            &consumer_group_heartbeat::handle(cluster, context, &request),
+        ),
+        Request::ConsumerGroupDescribe(request) => answer(
+            context,
+            &consumer_group_describe::handle(cluster, context, &request),
+        ),
         Request::ListGroups(request) => {
             answer(context, &list_groups::handle(cluster, context, &request))
         }

@@ -58,6 +58,8 @@ impl Default for Builder {
                 groups: GroupSettings {
                     initial_rebalance_delay: Duration::ZERO,
                     session_timeouts: Duration::from_secs(6)..=Duration::from_secs(1_800),
+                    consumer_session_timeout: Duration::from_secs(45),
+                    heartbeat_interval: Duration::from_secs(5),
                 },
             },
         }
@@ -166,6 +168,20 @@ impl Builder {
     /// may ask for. 6 s to 30 minutes by default.
     pub fn group_session_timeouts(mut self, allowed: RangeInclusive<Duration>) -> Self {
         self.settings.groups.session_timeouts = allowed;
+        self
+    }
+
+    /// `group.consumer.session.timeout.ms`: after how long without a heartbeat a member of a group of KIP-848 is out; 45 s
+    /// by default.
+    pub fn group_consumer_session_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.groups.consumer_session_timeout = timeout;
+        self
+    }
+
+    /// `group.consumer.heartbeat.interval.ms`: how often members of groups of KIP-848 are told to send heartbeats; 5 s by
+    /// default.
+    pub fn group_consumer_heartbeat_interval(mut self, interval: Duration) -> Self {
+        self.settings.groups.heartbeat_interval = interval;
         self
     }
 

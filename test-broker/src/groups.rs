@@ -5,6 +5,7 @@
 //! broker's own keeps time.
 
 pub(crate) mod classic;
+pub(crate) mod consumer;
 mod coordinators;
 mod describe;
 mod offsets;
@@ -18,9 +19,12 @@ use fastrand::Rng;
 use tokio::sync::watch;
 
 use classic::ClassicGroup;
+use consumer::ConsumerGroup;
 pub(crate) use coordinators::Coordinators;
 pub use describe::{GroupDescription, GroupMember, GroupProtocol, GroupState};
+use kafka_protocol::ResponseError;
 pub(crate) use offsets::{Committed, Offsets};
+use uuid::Uuid;
 
 use crate::settings::GroupSettings;
 
@@ -43,12 +47,102 @@ pub(crate) struct Groups {
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     pub(crate) offsets: Offsets,
-    pub(crate) classic: ClassicGroup,
+    membership: Membership,
+}
+
+/// Which protocol the members use. A group without members can change it.
+#[derive(Debug)]
+enum Membership {
+    Classic(Box<ClassicGroup>),
+    Consumer(Box<ConsumerGroup>),
+}
+
+impl Default for Membership {
+    fn default() -> Self {
+        Self::Classic(Box::default())
+    }
 }
 
 impl Group {
+    /// The classic group that this is.
+    pub(crate) fn classic(&self) -> Option<&ClassicGroup> {
+        match &self.membership {
+            Membership::Classic(group) => Some(group),
+            Membership::Consumer(_) => None,
+        }
+    }
+
+    /// The group of KIP-848 that this is.
+    pub(crate) fn consumer(&self) -> Option<&ConsumerGroup> {
+        match &self.membership {
+            Membership::Classic(_) => None,
+            Membership::Consumer(group) => Some(group),
+        }
+    }
+
+    /// For who is a member of a classic group. In another one nobody is.
+    pub(crate) fn classic_member(&mut self) -> Result<&mut ClassicGroup, ResponseError> {
+        match &mut self.membership {
+            Membership::Classic(group) => Ok(group),
+            Membership::Consumer(_) => Err(ResponseError::UnknownMemberId),
+        }
+    }
+
+    /// For who joins a classic group. One without members becomes classic.
+    pub(crate) fn as_classic(&mut self) -> Result<&mut ClassicGroup, ResponseError> {
+        if self
+            .consumer()
+            .is_some_and(|group| group.members().is_empty())
+        {
+            self.membership = Membership::default();
+        }
+        match &mut self.membership {
+            Membership::Classic(group) => Ok(group),
+            Membership::Consumer(_) => Err(ResponseError::InconsistentGroupProtocol),
+        }
+    }
+
+    /// For a heartbeat of KIP-848. A group without members becomes one of KIP-848 if the member joins.
+    pub(crate) fn as_consumer(
+        &mut self,
+        joins: bool,
+        session_timeout: Duration,
+    ) -> Result<&mut ConsumerGroup, ResponseError> {
+        if joins && self.classic().is_some_and(ClassicGroup::is_empty) {
+            self.membership = Membership::Consumer(Box::new(ConsumerGroup::new(session_timeout)));
+        }
+        match &mut self.membership {
+            Membership::Classic(_) => Err(ResponseError::GroupIdNotFound),
+            Membership::Consumer(group) => Ok(group),
+        }
+    }
+
     fn first_deadline(&self) -> Option<Duration> {
-        self.classic.first_deadline()
+        match &self.membership {
+            Membership::Classic(group) => group.first_deadline(),
+            Membership::Consumer(group) => group.first_deadline(),
+        }
+    }
+
+    fn advance(&mut self, now: Duration, initial_delay: Duration) {
+        match &mut self.membership {
+            Membership::Classic(group) => group.advance(now, initial_delay),
+            Membership::Consumer(group) => group.advance(now),
+        }
+    }
+
+    fn reload(&mut self, now: Duration) {
+        match &mut self.membership {
+            Membership::Classic(group) => group.reload(now),
+            Membership::Consumer(group) => group.reload(now),
+        }
+    }
+
+    fn expel(&mut self, member: &str, now: Duration, initial_delay: Duration) -> bool {
+        match &mut self.membership {
+            Membership::Classic(group) => group.expel(member, now, initial_delay),
+            Membership::Consumer(group) => group.fence(member),
+        }
     }
 }
 
@@ -76,8 +170,11 @@ impl Groups {
 
     /// An id for a member that has none: Kafka begins it with the client's name, or the instance's.
     pub(crate) fn new_member_id(&mut self, name: &str) -> Arc<str> {
-        let id = uuid::Builder::from_random_bytes(self.rng.u128(..).to_be_bytes()).into_uuid();
-        Arc::from(format!("{name}-{id}"))
+        Arc::from(format!("{name}-{}", self.new_uuid()))
+    }
+
+    pub(crate) fn new_uuid(&mut self) -> Uuid {
+        uuid::Builder::from_random_bytes(self.rng.u128(..).to_be_bytes()).into_uuid()
     }
 
     /// Changes a group; `None` if there is none.
@@ -135,14 +232,14 @@ impl Groups {
     pub(crate) fn advance(&mut self, now: Duration) {
         let delay = self.settings.initial_rebalance_delay;
         while let Some((time, id)) = self.due.first().filter(|(time, _)| *time <= now).cloned() {
-            self.change(&id, |group| group.classic.advance(time, delay));
+            self.change(&id, |group| group.advance(time, delay));
         }
     }
 
     /// Takes a member out; whether there was one.
     pub(crate) fn expel(&mut self, group: &str, member: &str, now: Duration) -> bool {
         let delay = self.settings.initial_rebalance_delay;
-        let expelled = self.change(group, |group| group.classic.expel(member, now, delay));
+        let expelled = self.change(group, |group| group.expel(member, now, delay));
         expelled.unwrap_or(false)
     }
 
@@ -151,7 +248,7 @@ impl Groups {
         let moved = ids.filter(|id| partitions.contains(&coordinators::partition_of(id)));
         let moved: Vec<Arc<str>> = moved.cloned().collect();
         for id in moved {
-            self.change(&id, |group| group.classic.reload(now));
+            self.change(&id, |group| group.reload(now));
         }
     }
 

@@ -29,8 +29,8 @@
 //! ```
 //!
 //! Consumers that are assigned their partitions, and producers of any kind, work against it: the Java client and
-//! librdkafka too. So do groups of the classic protocol, with the members and
-//! commits that [`TestBroker::group`] and [`TestBroker::committed`] show. Transactions are not served, and ApiVersions
+//! librdkafka too. So do consumer groups of the classic protocol and of KIP-848,
+//! with the members and commits that [`TestBroker::group`] and [`TestBroker::committed`] show. Transactions are not served, and ApiVersions
 //! says so; [`TestBroker::append_raw`] puts transactions into a log as they would stand there.
 //!
 //! # Without a network, and with time under control
@@ -61,6 +61,10 @@
 //!   where Kafka numbers them anew.
 //! - CreateTopics tells the configurations that were set, not all that a topic has.
 //! - Offsets of a group are kept as long as the group's topics are; there are no transactional commits.
+//! - A group of KIP-848 is assigned at once and its patterns are looked up at once, where Kafka batches assignments for a
+//!   second (`group.consumer.assignment.interval.ms`) and looks patterns up every ten minutes; patterns are those of crate
+//!   `regex`, which like Kafka's RE2J has no look-around. Members of the two protocols do not mix in one group
+//!   (`group.consumer.migration.policy` = `disabled`).
 //! - Error messages are in words of its own. Error codes are Kafka's.
 //!
 //! # Clients that cannot be trusted

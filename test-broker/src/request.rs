@@ -4,11 +4,11 @@ mod summary;
 
 use bytes::Bytes;
 use kafka_protocol::messages::{
-    ApiKey, ApiVersionsRequest, CreateTopicsRequest, DeleteTopicsRequest, DescribeGroupsRequest,
-    FetchRequest, FindCoordinatorRequest, HeartbeatRequest, InitProducerIdRequest,
-    JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest,
-    OffsetCommitRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest,
-    SyncGroupRequest,
+    ApiKey, ApiVersionsRequest, ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest,
+    CreateTopicsRequest, DeleteTopicsRequest, DescribeGroupsRequest, FetchRequest,
+    FindCoordinatorRequest, HeartbeatRequest, InitProducerIdRequest, JoinGroupRequest,
+    LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
+    OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest, SyncGroupRequest,
 };
 use kafka_protocol::protocol::Decodable;
 
@@ -34,6 +34,8 @@ pub(crate) enum Request {
     LeaveGroup(LeaveGroupRequest),
     ListGroups(ListGroupsRequest),
     DescribeGroups(DescribeGroupsRequest),
+    ConsumerGroupHeartbeat(ConsumerGroupHeartbeatRequest),
+    ConsumerGroupDescribe(ConsumerGroupDescribeRequest),
     OffsetCommit(OffsetCommitRequest),
     OffsetFetch(OffsetFetchRequest),
 }
@@ -63,6 +65,8 @@ impl Request {
             ApiKey::LeaveGroup => Self::LeaveGroup(decoded(body, version)?),
             ApiKey::ListGroups => Self::ListGroups(decoded(body, version)?),
             ApiKey::DescribeGroups => Self::DescribeGroups(decoded(body, version)?),
+            ApiKey::ConsumerGroupHeartbeat => Self::ConsumerGroupHeartbeat(decoded(body, version)?),
+            ApiKey::ConsumerGroupDescribe => Self::ConsumerGroupDescribe(decoded(body, version)?),
             ApiKey::OffsetCommit => Self::OffsetCommit(decoded(body, version)?),
             ApiKey::OffsetFetch => Self::OffsetFetch(decoded(body, version)?),
             _ => return Err(Malformed::Undecodable(format!("{api:?} is not served"))),
@@ -85,6 +89,8 @@ impl Request {
             | Self::FindCoordinator(_)
             | Self::ListGroups(_)
             | Self::DescribeGroups(_)
+            | Self::ConsumerGroupHeartbeat(_)
+            | Self::ConsumerGroupDescribe(_)
             | Self::JoinGroup(_)
             | Self::SyncGroup(_)
             | Self::Heartbeat(_)

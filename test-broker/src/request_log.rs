@@ -117,6 +117,25 @@ pub enum RequestSummary {
         /// The ids of the members that leave; empty for those named by their instance ids.
         members: Vec<String>,
     },
+    /// ConsumerGroupHeartbeat (KIP-848). What is `None` is said to be as before.
+    ConsumerGroupHeartbeat {
+        /// The group.
+        group: String,
+        /// The member's id.
+        member: String,
+        /// The member epoch: 0 joins, -1 leaves, -2 leaves for a while (static members).
+        epoch: i32,
+        /// `group.instance.id` of a static member (KIP-345).
+        instance: Option<String>,
+        /// The topics that it subscribes to.
+        topics: Option<Vec<String>>,
+        /// The pattern of topics that it subscribes to.
+        regex: Option<String>,
+        /// The assignor that it asks for.
+        assignor: Option<String>,
+        /// The partitions that it owns; where a topic id is unknown, the topic is that id.
+        owned: Option<Vec<TopicPartition>>,
+    },
     /// OffsetCommit.
     OffsetCommit {
         /// The group.

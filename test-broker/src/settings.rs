@@ -39,6 +39,10 @@ pub(crate) struct GroupSettings {
     pub(crate) initial_rebalance_delay: Duration,
     /// `group.min.session.timeout.ms` to `group.max.session.timeout.ms`.
     pub(crate) session_timeouts: RangeInclusive<Duration>,
+    /// `group.consumer.session.timeout.ms`.
+    pub(crate) consumer_session_timeout: Duration,
+    /// `group.consumer.heartbeat.interval.ms`.
+    pub(crate) heartbeat_interval: Duration,
 }
 
 /// How a node is reached, and where it stands.

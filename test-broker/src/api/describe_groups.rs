@@ -2,17 +2,12 @@ use kafka_protocol::ResponseError;
 use kafka_protocol::messages::describe_groups_response::{DescribedGroup, DescribedGroupMember};
 use kafka_protocol::messages::{DescribeGroupsRequest, DescribeGroupsResponse, GroupId};
 
-use super::{RequestContext, text};
+use super::{CLIENT_HOST, NO_OPERATIONS, RequestContext, text};
 use crate::cluster::Cluster;
 use crate::groups::{GroupState, classic::ClassicGroup};
 
 /// Since then a group that is not there is an error, and errors have words.
 const NOT_FOUND: i16 = 6;
-/// What no authorizer was asked about.
-const NO_OPERATIONS: i32 = i32::MIN;
-/// Connections are over any transport, and those of tests are local.
-const CLIENT_HOST: &str = "/127.0.0.1";
-
 /// Tells who is in classic groups.
 pub(super) fn handle(
     cluster: &Cluster,
@@ -58,7 +53,7 @@ fn find<'a>(
     groups.coordinators.check(id.as_str(), context.node)?;
     let group = groups.get(id.as_str());
     let group = group.ok_or(ResponseError::GroupIdNotFound)?;
-    Ok(&group.classic)
+    group.classic().ok_or(ResponseError::GroupIdNotFound)
 }
 
 fn describe(group: &ClassicGroup, described: DescribedGroup) -> DescribedGroup {

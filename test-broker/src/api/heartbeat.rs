@@ -41,8 +41,8 @@ fn heartbeat(
         instance: request.group_instance_id.as_ref().map(|id| id.as_str()),
         generation: request.generation_id,
     };
-    let done = cluster
-        .groups
-        .change(id, |group| group.classic.heartbeat(caller, context.now));
+    let done = cluster.groups.change(id, |group| {
+        group.classic_member()?.heartbeat(caller, context.now)
+    });
     done.unwrap_or(Err(ResponseError::UnknownMemberId))
 }

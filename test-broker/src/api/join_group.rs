@@ -79,7 +79,11 @@ fn join(
         answer,
     };
     let delay = groups.settings.initial_rebalance_delay;
-    groups.change_or_create(id, |group| group.classic.join(joining, context.now, delay));
+    let joined = groups.change_or_create(id, |group| {
+        group.as_classic()?.join(joining, context.now, delay);
+        Ok(())
+    });
+    joined.unwrap_or(Ok(()))?;
     Ok(waiting)
 }
 

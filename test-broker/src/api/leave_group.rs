@@ -69,6 +69,11 @@ fn leave(
         .map(|(id, instance)| (id.as_str(), instance.map(|id| id.as_str())))
         .collect();
     let delay = groups.settings.initial_rebalance_delay;
-    let left = groups.change(id, |group| group.classic.leave(&named, context.now, delay));
-    Ok(left.unwrap_or_else(|| vec![Err(ResponseError::UnknownMemberId); named.len()]))
+    let left = groups.change(id, |group| {
+        let group = group.classic_member().ok()?;
+        Some(group.leave(&named, context.now, delay))
+    });
+    Ok(left
+        .flatten()
+        .unwrap_or_else(|| vec![Err(ResponseError::UnknownMemberId); named.len()]))
 }

@@ -8,12 +8,14 @@ use kafka_protocol::messages::offset_commit_response::{
 use kafka_protocol::messages::{OffsetCommitRequest, OffsetCommitResponse};
 
 use super::RequestContext;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, PartitionId};
 use crate::groups::Committed;
 use crate::groups::classic::Caller;
 
 /// `offset.metadata.max.bytes`.
 const MAX_METADATA: usize = 4096;
+/// Since then members of groups of KIP-848 may commit.
+const MEMBER_EPOCHS: i16 = 9;
 /// Since then a group that does not exist is called so.
 const GROUP_ID_NOT_FOUND: i16 = 9;
 
@@ -31,7 +33,7 @@ pub(super) fn handle(
             let code = match forced {
                 Some(forced) if !forced.after_applying => forced.error.code(),
                 forced => {
-                    let done = commit(cluster, request, name, asked, refused);
+                    let done = commit(cluster, context, request, name, asked, refused);
                     match (forced, done) {
                         (Some(forced), _) => forced.error.code(),
                         (None, Err(error)) => error.code(),
@@ -65,6 +67,7 @@ fn accept(
         None if request.generation_id_or_member_epoch < 0 => Ok(()),
         None if context.version >= GROUP_ID_NOT_FOUND => Err(ResponseError::GroupIdNotFound),
         None => Err(ResponseError::IllegalGeneration),
+        Some(group) if group.consumer().is_some() => Ok(()),
         Some(_) => {
             let caller = Caller {
                 member: request.member_id.as_str(),
@@ -72,15 +75,35 @@ fn accept(
                 generation: request.generation_id_or_member_epoch,
             };
             let may = cluster.groups.change(group, |group| {
-                group.classic.check_commit(caller, context.now)
+                group.classic_member()?.check_commit(caller, context.now)
             });
             may.unwrap_or(Ok(()))
         }
     }
 }
 
+/// Whether a member of a group of KIP-848 may commit a partition.
+fn accept_at(
+    cluster: &Cluster,
+    context: &RequestContext,
+    request: &OffsetCommitRequest,
+    partition: &PartitionId,
+) -> Result<(), ResponseError> {
+    let group = cluster.groups.get(request.group_id.as_str());
+    let Some(group) = group.and_then(|group| group.consumer()) else {
+        return Ok(());
+    };
+    let (member, epoch) = (&request.member_id, request.generation_id_or_member_epoch);
+    let may = group.check_commit(member.as_str(), epoch, partition);
+    match group.members().is_empty() || may == Err(ResponseError::UnknownMemberId) {
+        false if context.version < MEMBER_EPOCHS => Err(ResponseError::UnsupportedVersion),
+        _ => may,
+    }
+}
+
 fn commit(
     cluster: &mut Cluster,
+    context: &RequestContext,
     request: &OffsetCommitRequest,
     topic: &str,
     asked: &OffsetCommitRequestPartition,
@@ -89,10 +112,12 @@ fn commit(
     let found = cluster.topics.get(topic);
     let found = found.filter(|topic| topic.partition(asked.partition_index).is_some());
     let found = found.ok_or(ResponseError::UnknownTopicOrPartition)?;
+    let partition = (found.id, asked.partition_index);
     let topic = Arc::clone(&found.name);
     if let Some(error) = refused {
         return Err(error);
     }
+    accept_at(cluster, context, request, &partition)?;
     let metadata = asked.committed_metadata.as_ref();
     let metadata = metadata.map_or("", |metadata| metadata.as_str());
     if metadata.len() > MAX_METADATA {

@@ -92,7 +92,15 @@ fn one_of_several(
         topics,
     };
     let response = OffsetFetchResponseGroup::default().with_group_id(group.group_id.clone());
-    let found = match find(cluster, context, &asked, || Ok(())) {
+    let may_ask = || {
+        let asked = cluster.groups.get(asked.group);
+        let member = group.member_id.as_ref().map(|id| id.as_str());
+        let checked = asked.and_then(|asked| asked.consumer());
+        checked.map_or(Ok(()), |asked| {
+            asked.check_fetch(member, group.member_epoch)
+        })
+    };
+    let found = match find(cluster, context, &asked, may_ask) {
         Ok(found) => found,
         Err(error) => return response.with_error_code(error.code()),
     };

@@ -62,9 +62,9 @@ fn sync(
             .collect(),
         answer,
     };
-    let done = cluster
-        .groups
-        .change(id, |group| group.classic.sync(syncing, context.now));
+    let done = cluster.groups.change(id, |group| {
+        group.classic_member()?.sync(syncing, context.now)
+    });
     done.unwrap_or(Err(ResponseError::UnknownMemberId))?;
     Ok(waiting)
 }

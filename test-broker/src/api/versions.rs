@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use kafka_protocol::messages::ApiKey;
 
 /// The APIs that are served, with the versions of Apache Kafka 4.4 as far as the protocol crate has them.
-const SERVED: [(ApiKey, RangeInclusive<i16>); 18] = [
+const SERVED: [(ApiKey, RangeInclusive<i16>); 20] = [
     (ApiKey::Produce, 3..=13),
     (ApiKey::Fetch, 4..=18),
     (ApiKey::ListOffsets, 1..=10),
@@ -18,6 +18,8 @@ const SERVED: [(ApiKey, RangeInclusive<i16>); 18] = [
     (ApiKey::SyncGroup, 0..=5),
     (ApiKey::DescribeGroups, 0..=6),
     (ApiKey::ListGroups, 0..=5),
+    (ApiKey::ConsumerGroupHeartbeat, 0..=1),
+    (ApiKey::ConsumerGroupDescribe, 0..=1),
     (ApiKey::ApiVersions, 0..=4),
     (ApiKey::CreateTopics, 2..=7),
     (ApiKey::DeleteTopics, 1..=6),

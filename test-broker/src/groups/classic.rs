@@ -110,6 +110,11 @@ impl ClassicGroup {
         self.timers.first()
     }
 
+    /// Whether nobody is in it, nor about to be.
+    pub(super) fn is_empty(&self) -> bool {
+        self.state == State::Empty && self.pending.is_empty()
+    }
+
     fn member(&self, id: &str) -> Option<&Member> {
         self.members.iter().find(|member| &*member.id == id)
     }

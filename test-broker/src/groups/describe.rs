@@ -4,8 +4,9 @@ use bytes::{Buf, Bytes};
 use kafka_protocol::protocol::StrBytes;
 use record_batch::TopicPartition;
 
-use super::Group;
-use super::classic::State;
+use super::classic::{ClassicGroup, State};
+use super::consumer::ConsumerGroup;
+use super::{Group, Membership};
 use crate::cluster::Topics;
 
 /// A group as it stands.
@@ -99,26 +100,71 @@ impl From<State> for GroupState {
 impl Group {
     /// What kind of clients its members are.
     pub(crate) fn protocol_type(&self) -> StrBytes {
-        self.classic.protocol_type().cloned().unwrap_or_default()
+        match &self.membership {
+            Membership::Classic(group) => group.protocol_type().cloned().unwrap_or_default(),
+            Membership::Consumer(_) => StrBytes::from_static_str("consumer"),
+        }
     }
 
-    pub(crate) fn describe(&self, _topics: &Topics) -> GroupDescription {
-        let group = &self.classic;
-        let members = group.members().iter().map(|member| GroupMember {
+    pub(crate) fn describe(&self, topics: &Topics) -> GroupDescription {
+        match &self.membership {
+            Membership::Classic(group) => describe_classic(group),
+            Membership::Consumer(group) => describe_consumer(group, topics),
+        }
+    }
+}
+
+fn describe_classic(group: &ClassicGroup) -> GroupDescription {
+    let members = group.members().iter().map(|member| GroupMember {
+        member_id: member.id.to_string(),
+        instance_id: member.instance.as_deref().map(str::to_owned),
+        client_id: member.client_id.clone(),
+        epoch: group.generation(),
+        assignment: partitions(member.assignment.clone()).unwrap_or_default(),
+    });
+    GroupDescription {
+        protocol: GroupProtocol::Classic,
+        state: group.state().into(),
+        generation: group.generation(),
+        assignor: group.protocol().map(ToString::to_string),
+        leader: group.leader().map(str::to_owned),
+        members: members.collect(),
+    }
+}
+
+fn describe_consumer(group: &ConsumerGroup, topics: &Topics) -> GroupDescription {
+    let members = group.members().iter().map(|member| {
+        let assigned = member.assigned.keys().filter_map(|(topic, partition)| {
+            let name = topics.name_of(*topic)?;
+            Some(TopicPartition::new(&**name, *partition))
+        });
+        let mut assignment: Vec<TopicPartition> = assigned.collect();
+        assignment.sort();
+        GroupMember {
             member_id: member.id.to_string(),
             instance_id: member.instance.as_deref().map(str::to_owned),
             client_id: member.client_id.clone(),
-            epoch: group.generation(),
-            assignment: partitions(member.assignment.clone()).unwrap_or_default(),
-        });
-        GroupDescription {
-            protocol: GroupProtocol::Classic,
-            state: group.state().into(),
-            generation: group.generation(),
-            assignor: group.protocol().map(ToString::to_string),
-            leader: group.leader().map(str::to_owned),
-            members: members.collect(),
+            epoch: member.epoch,
+            assignment,
         }
+    });
+    let members: Vec<GroupMember> = members.collect();
+    let state = if members.is_empty() {
+        GroupState::Empty
+    } else if group.epoch() > group.target_epoch() {
+        GroupState::Assigning
+    } else if group.is_reconciled() {
+        GroupState::Stable
+    } else {
+        GroupState::Reconciling
+    };
+    GroupDescription {
+        protocol: GroupProtocol::Consumer,
+        state,
+        generation: group.epoch(),
+        assignor: (!members.is_empty()).then(|| group.assignor().name().to_owned()),
+        leader: None,
+        members,
     }
 }
 

@@ -35,6 +35,14 @@ impl<K: Clone + Ord> Timers<K> {
         }
     }
 
+    pub(super) fn is_set(&self, key: &K) -> bool {
+        self.times.contains_key(key)
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
     pub(super) fn first(&self) -> Option<Duration> {
         self.order.first().map(|(time, _)| *time)
     }

@@ -1,4 +1,5 @@
 use kafka_protocol::messages::{FetchRequest, TopicName};
+use kafka_protocol::protocol::StrBytes;
 use record_batch::TopicPartition;
 use uuid::Uuid;
 
@@ -118,6 +119,28 @@ impl Request {
                     members: several.chain(one).map(ToString::to_string).collect(),
                 }
             }
+            Self::ConsumerGroupHeartbeat(request) => {
+                let owned = request.topic_partitions.as_ref().map(|owned| {
+                    let all = owned.iter().flat_map(|topic| {
+                        let name = name(&TopicName::default(), topic.topic_id, topics);
+                        let partitions = topic.partitions.iter();
+                        partitions.map(move |index| TopicPartition::new(name.as_str(), *index))
+                    });
+                    all.collect()
+                });
+                let names = request.subscribed_topic_names.as_ref();
+                let text = |value: &Option<StrBytes>| value.as_ref().map(ToString::to_string);
+                RequestSummary::ConsumerGroupHeartbeat {
+                    group: request.group_id.to_string(),
+                    member: request.member_id.to_string(),
+                    epoch: request.member_epoch,
+                    instance: text(&request.instance_id),
+                    topics: names.map(|names| names.iter().map(|name| name.to_string()).collect()),
+                    regex: text(&request.subscribed_topic_regex),
+                    assignor: text(&request.server_assignor),
+                    owned,
+                }
+            }
             Self::OffsetFetch(request) => {
                 let own = Some(&request.group_id).filter(|_| request.groups.is_empty());
                 let groups = request.groups.iter().map(|group| &group.group_id);
@@ -127,6 +150,7 @@ impl Request {
                 }
             }
             Self::ApiVersions(_)
+            | Self::ConsumerGroupDescribe(_)
             | Self::ListGroups(_)
             | Self::DescribeGroups(_)
             | Self::CreateTopics(_)

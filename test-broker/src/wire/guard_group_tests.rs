@@ -1,5 +1,6 @@
 //! Requests about groups.
 
+use kafka_protocol::messages::consumer_group_heartbeat_request::TopicPartitions;
 use kafka_protocol::messages::join_group_request::JoinGroupRequestProtocol;
 use kafka_protocol::messages::leave_group_request::MemberIdentity;
 use kafka_protocol::messages::offset_commit_request::{
@@ -26,6 +27,26 @@ pub(super) fn samples(samples: &mut Vec<Sample>) {
         }
     });
     classic(samples);
+    all(samples, |version| {
+        let owned = TopicPartitions::default()
+            .with_topic_id(Uuid::from_u128(5))
+            .with_partitions(vec![1, 2]);
+        let request = ConsumerGroupHeartbeatRequest::default()
+            .with_group_id(group())
+            .with_member_id(text("member"))
+            .with_instance_id(Some(text("instance")))
+            .with_rack_id(Some(text("rack")))
+            .with_subscribed_topic_names(Some(vec![name("a"), name("b")]))
+            .with_server_assignor(Some(text("uniform")))
+            .with_topic_partitions(Some(vec![owned.clone(), owned]));
+        match version {
+            0 => request,
+            _ => request.with_subscribed_topic_regex(Some(text("a.*"))),
+        }
+    });
+    all(samples, |_| {
+        ConsumerGroupDescribeRequest::default().with_group_ids(vec![group(), group()])
+    });
     all(samples, |version| {
         let request = ListGroupsRequest::default();
         let request = match version {

@@ -274,6 +274,8 @@ pub(super) fn layout_of(api: ApiKey) -> Option<&'static Layout> {
         ApiKey::LeaveGroup => &LEAVE_GROUP,
         ApiKey::ListGroups => &LIST_GROUPS,
         ApiKey::DescribeGroups => &DESCRIBE_GROUPS,
+        ApiKey::ConsumerGroupHeartbeat => &CONSUMER_GROUP_HEARTBEAT,
+        ApiKey::ConsumerGroupDescribe => &CONSUMER_GROUP_DESCRIBE,
         ApiKey::OffsetCommit => &OFFSET_COMMIT,
         ApiKey::OffsetFetch => &OFFSET_FETCH,
         _ => return None,
@@ -559,3 +561,24 @@ static LIST_GROUPS: Layout = layout(
 // groups, include operations
 static DESCRIBE_GROUPS: Layout =
     layout(5, &[field(Shape::ArrayOf(&Shape::Text)), since(BOOLEAN, 3)]);
+
+// group, member, epoch, instance, rack, rebalance timeout, topics, regex, assignor, owned {topic id, partitions}
+static CONSUMER_GROUP_HEARTBEAT: Layout = layout(
+    0,
+    &[
+        field(Shape::Text),
+        field(Shape::Text),
+        field(INT32),
+        field(Shape::Text),
+        field(Shape::Text),
+        field(INT32),
+        field(Shape::ArrayOf(&Shape::Text)),
+        since(Shape::Text, 1),
+        field(Shape::Text),
+        field(list(&[field(UUID), field(Shape::ArrayOf(&INT32))])),
+    ],
+);
+
+// groups, include operations
+static CONSUMER_GROUP_DESCRIBE: Layout =
+    layout(0, &[field(Shape::ArrayOf(&Shape::Text)), field(BOOLEAN)]);

@@ -28,7 +28,7 @@ async fn ask(builder: Builder, version: i16) -> ApiVersionsResponse {
 }
 
 /// As Apache Kafka 4.4.0 answers, where the protocol crate knows the version; without what this broker does not do.
-const OFFERED: [(i16, i16, i16); 18] = [
+const OFFERED: [(i16, i16, i16); 20] = [
     (0, 0, 13),
     (1, 4, 18),
     (2, 1, 10),
@@ -47,6 +47,8 @@ const OFFERED: [(i16, i16, i16); 18] = [
     (20, 1, 6),
     (22, 0, 5),
     (23, 2, 4),
+    (68, 0, 1),
+    (69, 0, 1),
 ];
 
 #[tokio::test]

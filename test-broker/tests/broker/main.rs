@@ -4,6 +4,7 @@ mod api_versions;
 mod classic_group;
 mod client;
 mod committed;
+mod consumer_group;
 mod data;
 mod faults;
 mod fetch;
