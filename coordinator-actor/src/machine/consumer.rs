@@ -183,6 +183,14 @@ impl Consumer {
         if self.heartbeat.is_some() || !is_due || !self.retry.is_due(context.now) {
             return;
         }
+        if self.epoch == JOIN && self.seat.is_handing_over() {
+            // a commit of what was lost must not go out in the name of the next membership
+            return;
+        }
+        if context.coordinator.is_none() {
+            // what nobody is told does not count as said
+            return;
+        }
         let request = match &self.subscription {
             Some(subscription) => self.said.next(
                 &self.member_id,
