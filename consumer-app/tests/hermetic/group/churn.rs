@@ -5,27 +5,30 @@ use std::time::Duration;
 use consumer_app::{Consumer, ConsumerBuilder};
 use test_broker::TestBroker;
 
-use super::support::{Listener, Tally, manual};
-use crate::support::{broker_of, produce, run};
+use super::support::{Listener, Protocol, Tally, manual};
+use crate::support::{produce, run};
 
 const PARTITIONS: i32 = 6;
 
-fn member(broker: &TestBroker, strategy: &str) -> ConsumerBuilder {
+fn member(broker: &TestBroker, protocol: Protocol) -> ConsumerBuilder {
     let listener = Listener {
         commits_on_revoke: true,
         ..Listener::default()
     };
-    manual(broker)
-        .set("partition.assignment.strategy", strategy)
+    let builder = manual(broker, protocol).set("max.poll.records", "7");
+    let builder = match protocol {
+        // the broker says it
+        Protocol::Consumer => builder,
         // whoever left and is remembered by a coordinator that had not written it down is waited for so long
-        .set("session.timeout.ms", "6000")
-        .set("heartbeat.interval.ms", "1000")
-        .set("max.poll.records", "7")
-        .rebalance_listener(listener)
+        Protocol::Eager | Protocol::Cooperative => builder
+            .set("session.timeout.ms", "6000")
+            .set("heartbeat.interval.ms", "1000"),
+    };
+    builder.rebalance_listener(listener)
 }
 
-async fn start(broker: &TestBroker, strategy: &str) -> Consumer {
-    let consumer = member(broker, strategy).spawn_local().unwrap();
+async fn start(broker: &TestBroker, protocol: Protocol) -> Consumer {
+    let consumer = member(broker, protocol).spawn_local().unwrap();
     consumer.subscribe(["t"]).await.unwrap();
     consumer
 }
@@ -39,11 +42,17 @@ async fn round(members: &mut [Consumer], tally: &mut Tally) {
 
 /// Members come and leave for virtual minutes while records are produced. Whoever leaves closes; with `kills`, some are dropped in
 /// place of that, others expelled, and the coordinator moves. Returns how many different records were read, of how many, and how many came again.
-async fn churn(seed: u64, strategy: &str, kills: bool) -> (usize, usize, usize) {
+async fn churn(seed: u64, protocol: Protocol, kills: bool) -> (usize, usize, usize) {
     let mut random = fastrand::Rng::with_seed(seed);
-    let broker = broker_of(2, PARTITIONS);
+    let broker = TestBroker::builder()
+        .nodes(2)
+        .topic("t", PARTITIONS)
+        .group_consumer_session_timeout(Duration::from_secs(6))
+        .group_consumer_heartbeat_interval(Duration::from_secs(1))
+        .start_in_memory()
+        .unwrap();
     let mut tally = Tally::default();
-    let mut members = vec![start(&broker, strategy).await];
+    let mut members = vec![start(&broker, protocol).await];
     let mut produced = 0;
     for step in 0..300 {
         if step < 240 && random.u8(0..3) == 0 {
@@ -52,7 +61,7 @@ async fn churn(seed: u64, strategy: &str, kills: bool) -> (usize, usize, usize) 
             produced += count;
         }
         match random.u8(0..20) {
-            0 if members.len() < 5 => members.push(start(&broker, strategy).await),
+            0 if members.len() < 5 => members.push(start(&broker, protocol).await),
             1 if members.len() > 1 => {
                 let mut gone = members.swap_remove(random.usize(0..members.len()));
                 if kills && random.bool() {
@@ -89,21 +98,21 @@ async fn churn(seed: u64, strategy: &str, kills: bool) -> (usize, usize, usize) 
 
 #[test]
 fn b144_b148_everything_comes_exactly_once_while_members_come_and_leave() {
-    for strategy in ["range", "sticky", "cooperative-sticky"] {
+    for protocol in Protocol::ALL {
         for seed in 0..10 {
-            let (read, produced, again) = run(churn(seed, strategy, false));
-            assert_eq!(read, produced, "{strategy}, seed {seed}");
-            assert_eq!(again, 0, "{strategy}, seed {seed}");
+            let (read, produced, again) = run(churn(seed, protocol, false));
+            assert_eq!(read, produced, "{protocol:?}, seed {seed}");
+            assert_eq!(again, 0, "{protocol:?}, seed {seed}");
         }
     }
 }
 
 #[test]
 fn b144_nothing_is_lost_while_members_are_killed() {
-    for strategy in ["roundrobin", "cooperative-sticky"] {
-        for seed in 0..15 {
-            let (read, produced, _) = run(churn(seed, strategy, true));
-            assert_eq!(read, produced, "{strategy}, seed {seed}");
+    for protocol in Protocol::ALL {
+        for seed in 0..10 {
+            let (read, produced, _) = run(churn(seed, protocol, true));
+            assert_eq!(read, produced, "{protocol:?}, seed {seed}");
         }
     }
 }

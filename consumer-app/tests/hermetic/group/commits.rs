@@ -6,16 +6,17 @@ use consumer_app::{GroupError, OffsetAndMetadata};
 use test_broker::{ApiKey, Fault, ResponseError};
 
 use super::support::{
-    asked, automatic, commits_of, committed, group_error, joined, manual, member_id, read, story,
+    Protocol, asked, automatic, commits_of, committed, each, each_of, group_error, joined, joins,
+    leaves, manual, member_id, read, story,
 };
-use crate::support::{broker, broker_of, poll, produce, run, settle, tp};
+use crate::support::{broker, broker_of, poll, produce, settle, tp};
 
 #[test]
 fn b134_offset_metadata_and_epoch_are_read_back_as_committed() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker(2);
         produce(&broker, 0, 5);
-        let mut consumer = joined(manual(&broker), 2).await;
+        let mut consumer = joined(manual(&broker, protocol), 2).await;
         let offset = OffsetAndMetadata {
             offset: 3,
             leader_epoch: Some(0),
@@ -37,9 +38,9 @@ fn b134_offset_metadata_and_epoch_are_read_back_as_committed() {
 /// 1,000 commits at once, without waiting for one of them.
 #[test]
 fn b130_of_many_commits_an_older_one_never_overwrites_a_newer_one() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker(1);
-        let consumer = joined(manual(&broker), 1).await;
+        let consumer = joined(manual(&broker, protocol), 1).await;
         let fault = Fault::delay(Duration::from_millis(30)).on(ApiKey::OffsetCommit);
         broker.inject(fault);
         let mut commits = Vec::new();
@@ -65,9 +66,9 @@ fn b130_of_many_commits_an_older_one_never_overwrites_a_newer_one() {
 
 #[test]
 fn b129_b130_1000_commits_and_the_coordinator_is_lost() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker_of(2, 1);
-        let consumer = joined(manual(&broker), 1).await;
+        let consumer = joined(manual(&broker, protocol), 1).await;
         let node = broker.coordinator("g").unwrap();
         broker.inject(Fault::silence().on(ApiKey::OffsetCommit).times(1));
         let commits: Vec<_> = (0..1000)
@@ -92,19 +93,20 @@ fn b123_b127_b154_a_commit_survives_what_passes() {
         ResponseError::RequestTimedOut,
         ResponseError::UnknownTopicOrPartition,
     ] {
-        run(async {
+        each(|protocol| async move {
             let broker = broker(1);
             produce(&broker, 0, 3);
-            let mut consumer = joined(manual(&broker), 1).await;
+            let mut consumer = joined(manual(&broker, protocol), 1).await;
             read(&mut consumer, 3).await;
             let fault = Fault::error(error).on(ApiKey::OffsetCommit).times(2);
             let fault = broker.inject(fault);
+            broker.clear_requests();
             consumer.commit().await.unwrap();
             assert_eq!(broker.fault_hits(fault), 2, "{error:?}");
             assert_eq!(committed(&broker, 0), Some(3), "{error:?}");
             // the membership is none the worse for it
             assert_eq!(consumer.assignment(), [tp(0)]);
-            assert!(!broker.requests_of(ApiKey::JoinGroup).is_empty());
+            assert_eq!(joins(&broker), 0);
             consumer.close(Duration::from_secs(1)).await.unwrap();
         });
     }
@@ -120,9 +122,9 @@ fn b127_what_does_not_pass_is_told_as_what_it_is() {
         (ResponseError::UnknownMemberId, true),
         (ResponseError::IllegalGeneration, true),
     ] {
-        run(async {
+        each(|protocol| async move {
             let broker = broker(1);
-            let consumer = joined(manual(&broker), 1).await;
+            let consumer = joined(manual(&broker, protocol), 1).await;
             let fault = Fault::error(error).on(ApiKey::OffsetCommit).times(1);
             broker.inject(fault);
             let told = group_error(consumer.commit_offsets([(tp(0), 0)]).await);
@@ -138,17 +140,27 @@ fn b127_what_does_not_pass_is_told_as_what_it_is() {
     }
 }
 
-/// KIP-62: with the member id gone the member joins as a new one, with the generation gone as itself.
+/// KIP-62, KIP-848: nothing of the old membership is left, but for the id where it is the member's own.
 #[test]
 fn f021_b132_a_member_that_a_commit_finds_out_of_the_group_joins_again() {
-    for error in [
-        ResponseError::UnknownMemberId,
-        ResponseError::IllegalGeneration,
+    for (error, protocols, keeps_id) in [
+        (
+            ResponseError::UnknownMemberId,
+            &Protocol::CLASSIC[..],
+            false,
+        ),
+        (ResponseError::IllegalGeneration, &Protocol::CLASSIC, true),
+        (ResponseError::UnknownMemberId, &[Protocol::Consumer], true),
+        (
+            ResponseError::FencedMemberEpoch,
+            &[Protocol::Consumer],
+            true,
+        ),
     ] {
-        run(async {
+        each_of(protocols, |protocol| async move {
             let broker = broker(1);
             produce(&broker, 0, 2);
-            let mut consumer = joined(manual(&broker), 1).await;
+            let mut consumer = joined(manual(&broker, protocol), 1).await;
             read(&mut consumer, 1).await;
             let id = member_id(&broker);
             broker.clear_requests();
@@ -158,28 +170,20 @@ fn f021_b132_a_member_that_a_commit_finds_out_of_the_group_joins_again() {
                 broker.inject(Fault::error(error).on(ApiKey::OffsetCommit).times(1));
             }
             group_error(consumer.commit().await);
-            // nothing of the old generation, but from where the group committed, which is nothing, that is from the start
+            // from where the group committed, which is nothing, that is from the start
             assert_eq!(read(&mut consumer, 2).await, [(tp(0), 0), (tp(0), 1)]);
-            let joins = broker.requests_of(ApiKey::JoinGroup);
-            let first = match &joins[0].summary {
-                test_broker::RequestSummary::JoinGroup { member, .. } => member.clone(),
-                other => panic!("{other:?}"),
-            };
-            let expected = match error {
-                ResponseError::UnknownMemberId => String::new(),
-                _ => id,
-            };
-            assert_eq!(first, expected, "{error:?}");
+            assert_eq!(member_id(&broker) == id, keeps_id, "{error:?}");
+            assert!(joins(&broker) > 0);
         });
     }
 }
 
 #[test]
 fn f021_b146_a_commit_of_a_member_that_was_kicked_out_fails_and_commits_nothing() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker(1);
         produce(&broker, 0, 2);
-        let mut consumer = joined(manual(&broker), 1).await;
+        let mut consumer = joined(manual(&broker, protocol), 1).await;
         read(&mut consumer, 1).await;
         assert!(broker.expel_member("g", &member_id(&broker)));
         let error = group_error(consumer.commit().await);
@@ -191,13 +195,13 @@ fn f021_b146_a_commit_of_a_member_that_was_kicked_out_fails_and_commits_nothing(
 
 #[test]
 fn f018_what_is_not_assigned_is_not_committed() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker(4);
         broker.set_committed("g", "t", 3, 200).unwrap();
-        let mut one = joined(manual(&broker), 4).await;
-        let mut two = manual(&broker).spawn_local().unwrap();
+        let mut one = joined(manual(&broker, protocol), 4).await;
+        let mut two = manual(&broker, protocol).spawn_local().unwrap();
         two.subscribe(["t"]).await.unwrap();
-        for _ in 0..20 {
+        while two.assignment().is_empty() {
             one.poll(Duration::from_millis(100)).await.unwrap();
             two.poll(Duration::from_millis(100)).await.unwrap();
         }
@@ -220,10 +224,10 @@ fn f018_what_is_not_assigned_is_not_committed() {
 
 #[test]
 fn b122_b135_only_what_was_processed_is_committed_automatically() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker(1);
         produce(&broker, 0, 30);
-        let builder = automatic(&broker).set("max.poll.records", "10");
+        let builder = automatic(&broker, protocol).set("max.poll.records", "10");
         let mut consumer = builder.spawn_local().unwrap();
         consumer.subscribe(["t"]).await.unwrap();
         while consumer.position(&tp(0)) != Some(10) {
@@ -247,10 +251,10 @@ fn b122_b135_only_what_was_processed_is_committed_automatically() {
 
 #[test]
 fn b126_without_a_position_nothing_is_committed() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker(1);
         broker.inject(Fault::silence().on(ApiKey::ListOffsets));
-        let _consumer = joined(automatic(&broker), 1).await;
+        let _consumer = joined(automatic(&broker, protocol), 1).await;
         tokio::time::sleep(Duration::from_secs(20)).await;
         assert_eq!(asked(&broker, ApiKey::OffsetCommit), 0);
     });
@@ -258,10 +262,10 @@ fn b126_without_a_position_nothing_is_committed() {
 
 #[test]
 fn b124_one_automatic_commit_at_a_time() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker(1);
         produce(&broker, 0, 2);
-        let builder = automatic(&broker).set("auto.commit.interval.ms", "100");
+        let builder = automatic(&broker, protocol).set("auto.commit.interval.ms", "100");
         let mut consumer = joined(builder, 1).await;
         read(&mut consumer, 1).await;
         broker.inject(Fault::delay(Duration::from_millis(350)).on(ApiKey::OffsetCommit));
@@ -275,10 +279,14 @@ fn b124_one_automatic_commit_at_a_time() {
 
 #[test]
 fn b125_an_automatic_commit_that_failed_for_now_is_made_anew_with_the_newest_offset() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker(1);
         produce(&broker, 0, 3);
-        let mut consumer = joined(automatic(&broker).set("retry.backoff.ms", "1000"), 1).await;
+        let mut consumer = joined(
+            automatic(&broker, protocol).set("retry.backoff.ms", "1000"),
+            1,
+        )
+        .await;
         read(&mut consumer, 2).await;
         let fault = Fault::error(ResponseError::CoordinatorLoadInProgress);
         let fault = broker.inject(fault.on(ApiKey::OffsetCommit).times(1));
@@ -296,10 +304,10 @@ fn b125_an_automatic_commit_that_failed_for_now_is_made_anew_with_the_newest_off
 
 #[test]
 fn b136_close_commits_what_was_given() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker(1);
         produce(&broker, 0, 10);
-        let mut consumer = joined(automatic(&broker), 1).await;
+        let mut consumer = joined(automatic(&broker, protocol), 1).await;
         read(&mut consumer, 7).await;
         consumer.close(Duration::from_secs(5)).await.unwrap();
         assert_eq!(committed(&broker, 0), Some(7));
@@ -309,15 +317,15 @@ fn b136_close_commits_what_was_given() {
 /// As if the process had been killed: what was in hand comes again.
 #[test]
 fn b139_what_was_not_processed_is_not_committed_by_a_drop() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker(1);
         produce(&broker, 0, 10);
-        let mut consumer = joined(automatic(&broker), 1).await;
+        let mut consumer = joined(automatic(&broker, protocol), 1).await;
         read(&mut consumer, 7).await;
         drop(consumer);
         tokio::time::sleep(Duration::from_secs(5)).await;
         assert_eq!(committed(&broker, 0), Some(6));
-        let mut next = joined(automatic(&broker), 1).await;
+        let mut next = joined(automatic(&broker, protocol), 1).await;
         assert_eq!(read(&mut next, 1).await, [(tp(0), 6)]);
     });
 }
@@ -328,10 +336,10 @@ fn f062_the_last_commit_finds_the_coordinator_again() {
         ResponseError::NotCoordinator,
         ResponseError::CoordinatorNotAvailable,
     ] {
-        run(async {
+        each(|protocol| async move {
             let broker = broker(1);
             produce(&broker, 0, 10);
-            let mut consumer = joined(automatic(&broker), 1).await;
+            let mut consumer = joined(automatic(&broker, protocol), 1).await;
             read(&mut consumer, 10).await;
             broker.clear_requests();
             broker.inject(Fault::error(error).on(ApiKey::OffsetCommit).times(1));
@@ -341,21 +349,21 @@ fn f062_the_last_commit_finds_the_coordinator_again() {
                 ApiKey::OffsetCommit,
                 ApiKey::FindCoordinator,
                 ApiKey::OffsetCommit,
-                ApiKey::LeaveGroup,
             ];
             assert_eq!(story(&broker), expected, "{error:?}");
+            assert_eq!(leaves(&broker), 1);
         });
     }
 }
 
 #[test]
 fn b105_b106_b198_partitions_assigned_by_hand_start_where_the_group_committed() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker(2);
         produce(&broker, 0, 10);
         produce(&broker, 1, 10);
         broker.set_committed("g", "t", 0, 4).unwrap();
-        let mut consumer = automatic(&broker).spawn_local().unwrap();
+        let mut consumer = automatic(&broker, protocol).spawn_local().unwrap();
         consumer.assign([tp(0), tp(1)]).await.unwrap();
         let mut came = read(&mut consumer, 16).await;
         came.sort();
@@ -377,18 +385,18 @@ fn b105_b106_b198_partitions_assigned_by_hand_start_where_the_group_committed() 
             (committed(&broker, 0), committed(&broker, 1)),
             (Some(10), Some(10))
         );
-        assert_eq!(asked(&broker, ApiKey::JoinGroup), 0);
-        assert_eq!(asked(&broker, ApiKey::LeaveGroup), 0);
+        assert_eq!(joins(&broker), 0);
+        assert_eq!(leaves(&broker), 0);
     });
 }
 
 #[test]
 fn b108_without_a_committed_offset_and_a_reset_policy_the_partition_is_named() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker(2);
         broker.set_committed("g", "t", 0, 0).unwrap();
         produce(&broker, 0, 1);
-        let builder = manual(&broker).set("auto.offset.reset", "none");
+        let builder = manual(&broker, protocol).set("auto.offset.reset", "none");
         let mut consumer = builder.spawn_local().unwrap();
         consumer.subscribe(["t"]).await.unwrap();
         let mut told = Vec::new();

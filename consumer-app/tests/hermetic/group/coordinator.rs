@@ -5,7 +5,10 @@ use std::time::Duration;
 use consumer_app::{Consumer, Error, GroupError};
 use test_broker::{ApiKey, Fault, ResponseError, TestBroker};
 
-use super::support::{asked, automatic, committed, joined, manual, member_id, read};
+use super::support::{
+    Protocol, asked, automatic, committed, each, each_of, heartbeats, joined, joins, leaves,
+    manual, member_id, members, read,
+};
 use crate::support::{broker, broker_of, produce, run, tp};
 
 const STEP: Duration = Duration::from_millis(100);
@@ -21,12 +24,12 @@ async fn works(consumer: &mut Consumer, broker: &TestBroker) {
 
 #[test]
 fn b129_b154_the_coordinator_is_killed_and_another_node_takes_its_place() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker_of(3, 1);
         let node = broker.coordinator("g").unwrap();
         let home = node % 3 + 1;
         broker.move_leader("t", 0, home).unwrap();
-        let mut consumer = joined(manual(&broker), 1).await;
+        let mut consumer = joined(manual(&broker, protocol), 1).await;
         works(&mut consumer, &broker).await;
         let id = member_id(&broker);
         broker.clear_requests();
@@ -35,20 +38,16 @@ fn b129_b154_the_coordinator_is_killed_and_another_node_takes_its_place() {
         works(&mut consumer, &broker).await;
         consumer.poll(Duration::from_secs(60)).await.unwrap();
         assert_eq!(member_id(&broker), id);
-        assert_eq!(
-            asked(&broker, ApiKey::JoinGroup),
-            0,
-            "the membership is kept"
-        );
+        assert_eq!(joins(&broker), 0, "the membership is kept");
     });
 }
 
 #[test]
 fn b154_the_coordinator_moves_or_loads_and_the_member_stays() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker_of(2, 1);
         let node = broker.coordinator("g").unwrap();
-        let mut consumer = joined(manual(&broker), 1).await;
+        let mut consumer = joined(manual(&broker, protocol), 1).await;
         let id = member_id(&broker);
         broker.clear_requests();
         broker.move_coordinator("g", 3 - node).unwrap();
@@ -56,65 +55,106 @@ fn b154_the_coordinator_moves_or_loads_and_the_member_stays() {
         broker.set_coordinator_loading("g", true);
         consumer.poll(Duration::from_secs(10)).await.unwrap();
         // no flood while it loads
-        let heartbeats =
-            asked(&broker, ApiKey::Heartbeat) + asked(&broker, ApiKey::FindCoordinator);
+        let heartbeats = heartbeats(&broker) + asked(&broker, ApiKey::FindCoordinator);
         assert!(heartbeats < 60, "{heartbeats}");
         broker.set_coordinator_loading("g", false);
         works(&mut consumer, &broker).await;
         assert_eq!(member_id(&broker), id);
-        assert_eq!(asked(&broker, ApiKey::JoinGroup), 0);
+        assert_eq!(joins(&broker), 0);
     });
 }
 
 /// Each API of the group answers twice with what passes: the member joins all the same.
 #[test]
 fn b142_b154_what_passes_while_joining() {
-    for (api, error) in [
+    use ResponseError::{
+        CoordinatorLoadInProgress, CoordinatorNotAvailable, FencedMemberEpoch, IllegalGeneration,
+        NotCoordinator, RebalanceInProgress, StaleMemberEpoch, UnknownMemberId,
+        UnstableOffsetCommit,
+    };
+    let by_all: &[_] = &Protocol::ALL;
+    let by_classic: &[_] = &Protocol::CLASSIC;
+    let by_consumer: &[_] = &[Protocol::Consumer];
+    for (protocols, api, errors) in [
         (
+            by_all,
             ApiKey::FindCoordinator,
-            ResponseError::CoordinatorNotAvailable,
+            &[CoordinatorNotAvailable][..],
         ),
-        (ApiKey::JoinGroup, ResponseError::CoordinatorLoadInProgress),
-        (ApiKey::JoinGroup, ResponseError::NotCoordinator),
-        (ApiKey::JoinGroup, ResponseError::UnknownMemberId),
-        (ApiKey::JoinGroup, ResponseError::RebalanceInProgress),
-        (ApiKey::SyncGroup, ResponseError::RebalanceInProgress),
-        (ApiKey::SyncGroup, ResponseError::IllegalGeneration),
-        (ApiKey::SyncGroup, ResponseError::NotCoordinator),
-        (ApiKey::Heartbeat, ResponseError::NotCoordinator),
-        (ApiKey::Heartbeat, ResponseError::CoordinatorNotAvailable),
-        (ApiKey::Heartbeat, ResponseError::RebalanceInProgress),
-        (ApiKey::Heartbeat, ResponseError::IllegalGeneration),
         (
+            by_all,
             ApiKey::OffsetFetch,
-            ResponseError::CoordinatorLoadInProgress,
+            &[
+                CoordinatorLoadInProgress,
+                NotCoordinator,
+                UnstableOffsetCommit,
+            ],
         ),
-        (ApiKey::OffsetFetch, ResponseError::NotCoordinator),
-        (ApiKey::OffsetFetch, ResponseError::UnstableOffsetCommit),
+        (
+            by_classic,
+            ApiKey::JoinGroup,
+            &[
+                CoordinatorLoadInProgress,
+                NotCoordinator,
+                UnknownMemberId,
+                RebalanceInProgress,
+            ],
+        ),
+        (
+            by_classic,
+            ApiKey::SyncGroup,
+            &[RebalanceInProgress, IllegalGeneration, NotCoordinator],
+        ),
+        (
+            by_classic,
+            ApiKey::Heartbeat,
+            &[
+                NotCoordinator,
+                CoordinatorNotAvailable,
+                RebalanceInProgress,
+                IllegalGeneration,
+            ],
+        ),
+        (
+            by_consumer,
+            ApiKey::ConsumerGroupHeartbeat,
+            &[
+                CoordinatorLoadInProgress,
+                NotCoordinator,
+                UnknownMemberId,
+                FencedMemberEpoch,
+            ],
+        ),
+        (by_consumer, ApiKey::OffsetFetch, &[StaleMemberEpoch]),
     ] {
-        run(async {
-            let broker = broker(1);
-            let fault = broker.inject(Fault::error(error).on(api).times(2));
-            let mut consumer = joined(manual(&broker), 1).await;
-            consumer.poll(Duration::from_secs(20)).await.unwrap();
-            assert_eq!(broker.fault_hits(fault), 2, "{api:?} {error:?}");
-            works(&mut consumer, &broker).await;
-        });
+        for error in errors {
+            each_of(protocols, |protocol| async move {
+                let broker = broker(1);
+                let fault = broker.inject(Fault::error(*error).on(api).times(2));
+                let mut consumer = joined(manual(&broker, protocol), 1).await;
+                consumer.poll(Duration::from_secs(20)).await.unwrap();
+                assert_eq!(broker.fault_hits(fault), 2, "{api:?} {error:?}");
+                works(&mut consumer, &broker).await;
+            });
+        }
     }
 }
 
 #[test]
 fn what_does_not_pass_is_told_and_a_new_subscription_tries_again() {
-    for error in [
-        ResponseError::GroupAuthorizationFailed,
-        ResponseError::InvalidSessionTimeout,
-        ResponseError::InconsistentGroupProtocol,
-        ResponseError::GroupMaxSizeReached,
+    for (error, protocols) in [
+        (ResponseError::GroupAuthorizationFailed, &Protocol::ALL[..]),
+        (ResponseError::GroupMaxSizeReached, &Protocol::ALL),
+        (ResponseError::InvalidSessionTimeout, &Protocol::CLASSIC),
+        (ResponseError::InconsistentGroupProtocol, &Protocol::CLASSIC),
+        (ResponseError::UnsupportedAssignor, &[Protocol::Consumer]),
+        (ResponseError::InvalidRequest, &[Protocol::Consumer]),
+        (ResponseError::UnreleasedInstanceId, &[Protocol::Consumer]),
     ] {
-        run(async {
+        each_of(protocols, |protocol| async move {
             let broker = broker(1);
-            let fault = broker.inject(Fault::error(error).on(ApiKey::JoinGroup));
-            let mut consumer = manual(&broker).spawn_local().unwrap();
+            let fault = broker.inject(Fault::error(error).on(protocol.membership()[0]));
+            let mut consumer = manual(&broker, protocol).spawn_local().unwrap();
             consumer.subscribe(["t"]).await.unwrap();
             let mut told = Vec::new();
             for _ in 0..20 {
@@ -127,7 +167,7 @@ fn what_does_not_pass_is_told_and_a_new_subscription_tries_again() {
                 assert!(matches!(told, Error::Group(_)), "{error:?}: {told}");
                 assert!(told.to_string().contains('g'));
             }
-            let joins = asked(&broker, ApiKey::JoinGroup);
+            let joins = joins(&broker);
             assert!(joins <= 2, "{error:?}: {joins}");
             broker.remove_fault(fault);
             consumer.subscribe(["t"]).await.unwrap();
@@ -145,20 +185,19 @@ fn f017_answers_that_make_no_sense() {
         &[0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 1, 0, 0, 0, 1],
         &[0x55; 300],
     ];
-    for api in [
-        ApiKey::FindCoordinator,
-        ApiKey::JoinGroup,
-        ApiKey::SyncGroup,
-        ApiKey::Heartbeat,
-        ApiKey::OffsetFetch,
-        ApiKey::OffsetCommit,
-    ] {
-        for body in bodies {
+    for protocol in Protocol::ALL {
+        let offsets = [
+            ApiKey::FindCoordinator,
+            ApiKey::OffsetFetch,
+            ApiKey::OffsetCommit,
+        ];
+        let apis = protocol.membership().iter().chain(&offsets);
+        for (&api, body) in apis.flat_map(|api| bodies.map(|body| (api, body))) {
             run(async {
                 let broker = broker(1);
                 let fault = Fault::answer_body(body.to_vec()).on(api).times(3);
                 let fault = broker.inject(fault);
-                let mut consumer = manual(&broker)
+                let mut consumer = manual(&broker, protocol)
                     .set("auto.offset.reset", "earliest")
                     .spawn_local()
                     .unwrap();
@@ -201,16 +240,17 @@ fn f061_b200_close_ends_in_time_whatever_the_coordinator_does() {
         ApiKey::FindCoordinator,
         ApiKey::JoinGroup,
         ApiKey::SyncGroup,
+        ApiKey::ConsumerGroupHeartbeat,
         ApiKey::OffsetFetch,
         ApiKey::OffsetCommit,
         ApiKey::LeaveGroup,
     ] {
         for sleep in [0, 1, 50, 3000] {
-            run(async {
+            each(|protocol| async move {
                 let broker = broker(1);
                 produce(&broker, 0, 3);
                 broker.inject(Fault::silence().on(api));
-                let mut consumer = automatic(&broker).spawn_local().unwrap();
+                let mut consumer = automatic(&broker, protocol).spawn_local().unwrap();
                 consumer.subscribe(["t"]).await.unwrap();
                 consumer.poll(Duration::from_millis(sleep)).await.unwrap();
                 let begun = tokio::time::Instant::now();
@@ -224,10 +264,10 @@ fn f061_b200_close_ends_in_time_whatever_the_coordinator_does() {
 
 #[test]
 fn f023_b152_of_two_members_with_one_instance_id_the_older_one_ends_with_an_error() {
-    run(async {
+    each_of(&Protocol::CLASSIC, |protocol| async move {
         let broker = broker(1);
         produce(&broker, 0, 1);
-        let builder = || manual(&broker).set("group.instance.id", "i");
+        let builder = || manual(&broker, protocol).set("group.instance.id", "i");
         let mut older = joined(builder(), 1).await;
         read(&mut older, 1).await;
         let mut newer = joined(builder(), 1).await;
@@ -249,7 +289,33 @@ fn f023_b152_of_two_members_with_one_instance_id_the_older_one_ends_with_an_erro
         older.close(Duration::from_secs(1)).await.unwrap();
         works(&mut newer, &broker).await;
         newer.poll(Duration::from_secs(60)).await.unwrap();
-        assert_eq!(asked(&broker, ApiKey::LeaveGroup), 0);
-        assert_eq!(asked(&broker, ApiKey::JoinGroup), 0);
+        assert_eq!(leaves(&broker), 0);
+        assert_eq!(joins(&broker), 0);
+    });
+}
+
+/// KIP-848: it is the newer one that the coordinator refuses, until the older one has left or its session is over.
+#[test]
+fn f023_b152_of_two_members_with_one_instance_id_the_newer_one_is_refused_by_kip_848() {
+    run(async {
+        let broker = broker(1);
+        let builder = || manual(&broker, Protocol::Consumer).set("group.instance.id", "i");
+        let mut older = joined(builder(), 1).await;
+        let mut newer = builder().spawn_local().unwrap();
+        newer.subscribe(["t"]).await.unwrap();
+        let told = loop {
+            match newer.poll(STEP).await {
+                Ok(records) => assert!(records.is_empty()),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(told.contains("group.instance.id"), "{told}");
+        works(&mut older, &broker).await;
+        older.poll(Duration::from_secs(60)).await.unwrap();
+        assert_eq!(members(&broker), 1);
+        // for a while: its place is kept, and taken by whoever comes with its name
+        older.close(Duration::from_secs(5)).await.unwrap();
+        newer.subscribe(["t"]).await.unwrap();
+        works(&mut newer, &broker).await;
     });
 }

@@ -3,25 +3,21 @@
 use std::time::Duration;
 
 use consumer_app::{Consumer, GroupError};
-use test_broker::{ApiKey, TestBroker};
+use test_broker::TestBroker;
 
 use super::support::{
-    Listener, asked, automatic, committed, group_error, joined, manual, member_id, owns, read,
+    Listener, Protocol, automatic, committed, each, each_of, group_error, heartbeats, joined,
+    joins, leaves, manual, member_id, members, owns, read,
 };
-use crate::support::{broker, offsets_of, produce, produce_batches, run, tp};
-
-/// How many members the group has.
-fn members(broker: &TestBroker) -> usize {
-    broker.group("g").map_or(0, |group| group.members.len())
-}
+use crate::support::{broker, offsets_of, produce, produce_batches, tp};
 
 #[test]
 fn f024_b145_whoever_does_not_poll_in_time_leaves_and_comes_back_with_the_next_poll() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker(1);
         produce(&broker, 0, 10);
         let told = Listener::default();
-        let builder = manual(&broker)
+        let builder = manual(&broker, protocol)
             .set("max.poll.interval.ms", "6000")
             .rebalance_listener(told.clone());
         let mut consumer = joined(builder, 1).await;
@@ -33,7 +29,7 @@ fn f024_b145_whoever_does_not_poll_in_time_leaves_and_comes_back_with_the_next_p
         assert_eq!(members(&broker), 1);
         tokio::time::sleep(Duration::from_secs(5)).await;
         assert_eq!(members(&broker), 0);
-        assert_eq!(asked(&broker, ApiKey::LeaveGroup), 1);
+        assert_eq!(leaves(&broker), 1);
         let error = group_error(consumer.commit().await);
         assert!(matches!(error, GroupError::CommitFailed { .. }), "{error}");
         assert!(error.to_string().contains("max.poll.interval.ms"));
@@ -49,9 +45,9 @@ fn f024_b145_whoever_does_not_poll_in_time_leaves_and_comes_back_with_the_next_p
 
 #[test]
 fn f024_to_wait_for_records_is_to_poll() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker(1);
-        let builder = manual(&broker).set("max.poll.interval.ms", "6000");
+        let builder = manual(&broker, protocol).set("max.poll.interval.ms", "6000");
         let mut consumer = joined(builder, 1).await;
         let id = member_id(&broker);
         broker.clear_requests();
@@ -63,21 +59,19 @@ fn f024_to_wait_for_records_is_to_poll() {
                 .is_empty()
         );
         assert_eq!(member_id(&broker), id);
-        assert_eq!(asked(&broker, ApiKey::JoinGroup), 0);
+        assert_eq!(joins(&broker), 0);
     });
 }
 
 /// 50,000 records of one lease, one at a time, 10 ms each: longer than max.poll.interval.ms, and seen through all the same.
 #[test]
 fn a_long_lease_hides_neither_a_rebalance_nor_a_seek() {
-    run(async {
+    each_of(&Protocol::INCREMENTAL, |protocol| async move {
         let broker = broker(2);
         let values = |count: usize| (0..count).map(|_| "v");
         broker.produce("t", 0, values(25_000)).unwrap();
         broker.produce("t", 1, values(25_000)).unwrap();
-        let builder = manual(&broker)
-            .set("max.poll.interval.ms", "5000")
-            .set("partition.assignment.strategy", "cooperative-sticky");
+        let builder = manual(&broker, protocol).set("max.poll.interval.ms", "5000");
         let mut one = joined(builder, 2).await;
         let id = member_id(&broker);
         for _ in 0..2000 {
@@ -85,10 +79,7 @@ fn a_long_lease_hides_neither_a_rebalance_nor_a_seek() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         assert_eq!(member_id(&broker), id, "20 s are over");
-        let mut two = manual(&broker)
-            .set("partition.assignment.strategy", "cooperative-sticky")
-            .spawn_local()
-            .unwrap();
+        let mut two = manual(&broker, protocol).spawn_local().unwrap();
         two.subscribe(["t"]).await.unwrap();
         let others = tokio::task::spawn_local(async move {
             owns(&mut two, 1).await;
@@ -132,31 +123,36 @@ fn a_long_lease_hides_neither_a_rebalance_nor_a_seek() {
     });
 }
 
-async fn asleep(consumer: &Consumer, broker: &TestBroker) {
+async fn asleep(consumer: &Consumer, broker: &TestBroker, protocol: Protocol) {
     let id = member_id(broker);
     broker.clear_requests();
     tokio::time::sleep(Duration::from_secs(120)).await;
-    // heartbeat.interval.ms is 3 s
-    let heartbeats = asked(broker, ApiKey::Heartbeat);
-    assert!((38..=41).contains(&heartbeats), "{heartbeats}");
+    let expected = match protocol {
+        // heartbeat.interval.ms is 3 s
+        Protocol::Eager | Protocol::Cooperative => 38..=41,
+        // the broker says 5 s
+        Protocol::Consumer => 23..=25,
+    };
+    let heartbeats = heartbeats(broker);
+    assert!(expected.contains(&heartbeats), "{heartbeats}");
     assert_eq!(member_id(broker), id);
-    assert_eq!(asked(broker, ApiKey::JoinGroup), 0);
+    assert_eq!(joins(broker), 0);
     assert!(!consumer.assignment().is_empty());
 }
 
 #[test]
 fn heartbeats_go_on_while_the_buffer_is_full_and_the_application_sleeps() {
-    run(async {
+    each(|protocol| async move {
         let broker = broker(2);
         produce_batches(&broker, 0, 400, 10_000);
         produce_batches(&broker, 1, 400, 10_000);
-        let builder = automatic(&broker)
+        let builder = automatic(&broker, protocol)
             .set("buffer.memory", "1048576")
             .set("fetch.max.bytes", "1048576")
             .set("max.partition.fetch.bytes", "1048576");
         let mut consumer = joined(builder, 2).await;
         let first = read(&mut consumer, 1).await;
-        asleep(&consumer, &broker).await;
+        asleep(&consumer, &broker, protocol).await;
         assert_eq!(first.len(), 1);
         assert_eq!(crate::support::read(&mut consumer, 799).await.len(), 799);
         consumer.commit().await.unwrap();

@@ -9,18 +9,93 @@ use consumer_app::{
 };
 use test_broker::{ApiKey, RequestSummary, TestBroker};
 
-use crate::support::{builder, tp};
+use crate::support::{builder, run, tp};
+
+/// How a group comes to its assignments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// The classic protocol, in which everybody gives up everything first.
+    Eager,
+    /// The classic protocol, in which only what moves is given up (KIP-429).
+    Cooperative,
+    /// The broker assigns (KIP-848).
+    Consumer,
+}
+
+impl Protocol {
+    /// Those in which a member leads.
+    pub(crate) const CLASSIC: [Self; 2] = [Self::Eager, Self::Cooperative];
+    /// Those in which a member keeps what stays its own.
+    pub(crate) const INCREMENTAL: [Self; 2] = [Self::Cooperative, Self::Consumer];
+    pub(crate) const ALL: [Self; 3] = [Self::Eager, Self::Cooperative, Self::Consumer];
+
+    /// The requests by which a member joins and stays one.
+    pub(crate) const fn membership(self) -> &'static [ApiKey] {
+        match self {
+            Self::Eager | Self::Cooperative => {
+                &[ApiKey::JoinGroup, ApiKey::SyncGroup, ApiKey::Heartbeat]
+            }
+            Self::Consumer => &[ApiKey::ConsumerGroupHeartbeat],
+        }
+    }
+}
+
+/// Runs a test with each protocol.
+pub(crate) fn each<F: Future>(test: impl Fn(Protocol) -> F) {
+    each_of(&Protocol::ALL, test);
+}
+
+/// Runs a test with some of the protocols.
+pub(crate) fn each_of<F: Future>(protocols: &[Protocol], test: impl Fn(Protocol) -> F) {
+    for protocol in protocols {
+        // seen if the test fails
+        println!("{protocol:?}");
+        run(test(*protocol));
+    }
+}
 
 /// A member of group `g` that commits only when it is told to.
-pub(crate) fn manual(broker: &TestBroker) -> ConsumerBuilder {
-    builder(broker)
-        .group_id("g")
-        .set("enable.auto.commit", "false")
+pub(crate) fn manual(broker: &TestBroker, protocol: Protocol) -> ConsumerBuilder {
+    automatic(broker, protocol).set("enable.auto.commit", "false")
 }
 
 /// A member of group `g` that commits by itself, every 5 s.
-pub(crate) fn automatic(broker: &TestBroker) -> ConsumerBuilder {
-    builder(broker).group_id("g")
+pub(crate) fn automatic(broker: &TestBroker, protocol: Protocol) -> ConsumerBuilder {
+    let builder = builder(broker).group_id("g");
+    match protocol {
+        Protocol::Eager => builder.set("partition.assignment.strategy", "range"),
+        Protocol::Cooperative => builder.set("partition.assignment.strategy", "cooperative-sticky"),
+        Protocol::Consumer => builder.set("group.protocol", "consumer"),
+    }
+}
+
+/// How many members the group has.
+pub(crate) fn members(broker: &TestBroker) -> usize {
+    broker.group("g").map_or(0, |group| group.members.len())
+}
+
+/// How many heartbeats of KIP-848 named this epoch.
+fn beats_at(broker: &TestBroker, sought: i32) -> usize {
+    let beats = broker.requests_of(ApiKey::ConsumerGroupHeartbeat);
+    let sought = beats.iter().filter(|beat| {
+        matches!(beat.summary, RequestSummary::ConsumerGroupHeartbeat { epoch, .. } if epoch == sought)
+    });
+    sought.count()
+}
+
+/// How often members said that they leave.
+pub(crate) fn leaves(broker: &TestBroker) -> usize {
+    beats_at(broker, -1) + asked(broker, ApiKey::LeaveGroup)
+}
+
+/// How often members said that they join, or join anew.
+pub(crate) fn joins(broker: &TestBroker) -> usize {
+    beats_at(broker, 0) + asked(broker, ApiKey::JoinGroup)
+}
+
+/// How often members said that they are there.
+pub(crate) fn heartbeats(broker: &TestBroker) -> usize {
+    asked(broker, ApiKey::Heartbeat) + asked(broker, ApiKey::ConsumerGroupHeartbeat)
 }
 
 /// A member that has joined and is assigned so many partitions.
@@ -68,14 +143,11 @@ pub(crate) fn asked(broker: &TestBroker, api: ApiKey) -> usize {
     broker.requests_of(api).len()
 }
 
-/// The apis of the group's requests, in order; heartbeats left out.
+/// The apis of the group's requests that are about offsets and where they are kept, in order.
 pub(crate) fn story(broker: &TestBroker) -> Vec<ApiKey> {
     let requests = broker.requests().into_iter().map(|request| request.api_key);
     let of_group = [
         ApiKey::FindCoordinator,
-        ApiKey::JoinGroup,
-        ApiKey::SyncGroup,
-        ApiKey::LeaveGroup,
         ApiKey::OffsetCommit,
         ApiKey::OffsetFetch,
     ];
