@@ -26,6 +26,7 @@ mod round_robin;
 mod sticky;
 mod subscribers;
 mod topics;
+pub(crate) mod verified;
 
 #[cfg(test)]
 mod tests;

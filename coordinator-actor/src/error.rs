@@ -105,7 +105,7 @@ pub enum GroupError {
         /// What went wrong last.
         last: Option<WireError>,
     },
-    /// What members tell each other cannot be written or read.
+    /// What members tell each other cannot be written or read, or an assignor is broken.
     #[error("group {group}: {source}")]
     ConsumerProtocol {
         /// `group.id`.

@@ -52,7 +52,8 @@ impl Assignor for CooperativeSticky {
     }
 }
 
-fn claims(member: &Member) -> Claims {
+/// What a member says that it owns while it joins.
+pub(super) fn claims(member: &Member) -> Claims {
     let subscription = &member.subscription;
     let in_user_data = || decode_generation(subscription.user_data.as_ref()?);
     Claims {

@@ -13,6 +13,16 @@ pub enum AssignError {
         /// Their names.
         assignors: Vec<String>,
     },
+    /// An assignor that returned what a group cannot go by.
+    #[error(
+        "the assignor {assignor} is broken: {reason}; correct it, or take it out of `partition.assignment.strategy`"
+    )]
+    Nonsense {
+        /// Its name.
+        assignor: String,
+        /// What it did.
+        reason: String,
+    },
     /// Fewer bytes than a field needs.
     #[error(
         "a {message} ends in its {field}: it needs {needed} bytes where {left} are left; the client that wrote it does not follow the consumer protocol"

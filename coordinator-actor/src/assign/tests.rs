@@ -7,7 +7,7 @@ use record_batch::TopicPartition;
 
 use super::{
     AssignError, Assignor, CooperativeSticky, Member, PartitionMetadata, Range, RebalanceProtocol,
-    RoundRobin, Sticky, Subscription, TopicsMetadata, common_protocol,
+    RoundRobin, Sticky, Subscription, TopicsMetadata, common_protocol, verified,
 };
 
 fn cluster<const N: usize>(topics: [(&str, usize); N]) -> TopicsMetadata {
@@ -403,4 +403,67 @@ fn b155_a_group_rebalances_as_all_its_assignors_can() {
     );
     let none = AssignError::NoCommonProtocol { assignors: vec![] };
     assert_eq!(protocol(&[]), Err(none));
+}
+
+/// Returns what it was told to, or panics.
+#[derive(Debug)]
+struct Returns(Option<Vec<Vec<TopicPartition>>>);
+
+impl Assignor for Returns {
+    fn name(&self) -> &str {
+        "mine"
+    }
+
+    fn assign(&self, _: &TopicsMetadata, _: &[Member]) -> Vec<Vec<TopicPartition>> {
+        self.0.clone().expect("nothing to return")
+    }
+}
+
+#[test]
+fn an_assignor_that_returns_nonsense_is_named() {
+    let mut cluster = TopicsMetadata::default();
+    for topic in ["t", "u"] {
+        cluster.insert(topic, vec![PartitionMetadata::default(); 2]);
+    }
+    let mut owner = Member::new("a", Subscription::new(["t"]));
+    owner.subscription.owned_partitions = vec![TopicPartition::new("t", 0)];
+    let group = [owner, Member::new("b", Subscription::new(["t", "u"]))];
+    let tp = |index| TopicPartition::new("t", index);
+    let eager = |returned| {
+        let assignor = Returns(returned);
+        verified::assign(&assignor, RebalanceProtocol::Eager, &cluster, &group)
+    };
+    for (returned, expected) in [
+        (None, "it panicked"),
+        (Some(vec![]), "to 0 members where the group has 2"),
+        (Some(vec![vec![]; 3]), "to 3 members where the group has 2"),
+        (Some(vec![vec![tp(2)], vec![]]), "t-2, and the topic has 2"),
+        (
+            Some(vec![vec![tp(-1)], vec![]]),
+            "t--1, and the topic has 2",
+        ),
+        (
+            Some(vec![vec![TopicPartition::new("v", 0)], vec![]]),
+            "v-0, and the topic has 0",
+        ),
+        (
+            Some(vec![vec![TopicPartition::new("u", 0)], vec![]]),
+            "u-0 to a, which does not subscribe",
+        ),
+        (Some(vec![vec![tp(0)], vec![tp(0)]]), "t-0 twice"),
+        (Some(vec![vec![tp(1), tp(1)], vec![]]), "t-1 twice"),
+    ] {
+        let error = eager(returned).unwrap_err();
+        let told = error.to_string();
+        assert!(told.contains("mine") && told.contains(expected), "{told}");
+    }
+    // to leave a partition out is an assignor's right
+    assert!(eager(Some(vec![vec![], vec![tp(0)]])).is_ok());
+    let stolen = Returns(Some(vec![vec![], vec![tp(0)]]));
+    let error = verified::assign(&stolen, RebalanceProtocol::Cooperative, &cluster, &group);
+    let told = error.unwrap_err().to_string();
+    assert!(
+        told.contains("t-0 to b while another member owns it"),
+        "{told}"
+    );
 }

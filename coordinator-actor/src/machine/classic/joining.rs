@@ -158,7 +158,10 @@ impl Classic {
             .iter()
             .find(|used| *used.name() == *joined.protocol);
         let assignments = match assignor {
-            Some(assignor) if computes => self.leader.assign(assignor.as_ref(), context.cluster),
+            Some(assignor) if computes => {
+                self.leader
+                    .assign(assignor.as_ref(), self.rebalances, context.cluster)
+            }
             _ => Ok(Vec::new()),
         };
         let assignments = match assignments {

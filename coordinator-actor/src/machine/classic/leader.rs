@@ -7,7 +7,8 @@ use bytes::Bytes;
 use session_actor::ClusterSnapshot;
 
 use crate::assign::{
-    AssignError, Assignment, Assignor, Member, PartitionMetadata, Subscription, TopicsMetadata,
+    AssignError, Assignment, Assignor, Member, PartitionMetadata, RebalanceProtocol, Subscription,
+    TopicsMetadata, verified,
 };
 use crate::model::Joined;
 
@@ -55,13 +56,14 @@ impl Leader {
     pub(super) fn assign(
         &self,
         assignor: &dyn Assignor,
+        rebalances: RebalanceProtocol,
         cluster: &ClusterSnapshot,
     ) -> Result<Vec<(Arc<str>, Bytes)>, AssignError> {
         let mut topics = TopicsMetadata::default();
         for (name, partitions) in self.shape(cluster) {
             topics.insert(name, partitions);
         }
-        let assigned = assignor.assign(&topics, &self.members);
+        let assigned = verified::assign(assignor, rebalances, &topics, &self.members)?;
         let members = self.members.iter().zip(assigned);
         members
             .map(|(member, partitions)| {
