@@ -22,10 +22,10 @@ section! {
         = Servers, BootstrapServers::default();
 
     /// The name under which brokers log and limit this client's requests.
-    "client.id" => pub client_id: String as &str = Text::ANY, String::new();
+    "client.id" => pub client_id: String as &str = Text::SENT, String::new();
 
     /// The rack or zone of this client, so that it may read from the nearest replica (KIP-392).
-    "client.rack" => pub client_rack: String as &str = Text::ANY, String::new();
+    "client.rack" => pub client_rack: String as &str = Text::SENT, String::new();
 
     /// How connections are secured.
     "security.protocol" => pub security_protocol: SecurityProtocol

@@ -16,7 +16,7 @@ section! {
     Group in group, Some(Feature::Groups);
 
     /// The group that this consumer belongs to; needed to subscribe and to commit.
-    "group.id" => pub group_id: Option<String> as Option<&str> = Optional(Text::NOT_EMPTY), None;
+    "group.id" => pub group_id: Option<String> as Option<&str> = Optional(Text::SENT_NOT_EMPTY), None;
 
     /// A name of this member that outlasts restarts, so that a short restart moves no partitions (KIP-345).
     "group.instance.id" => pub group_instance_id: Option<String> as Option<&str>
@@ -28,7 +28,7 @@ section! {
 
     /// The coordinator's assignor, for `group.protocol=consumer` only.
     "group.remote.assignor" => pub group_remote_assignor: Option<String> as Option<&str>
-        = Optional(Text::NOT_EMPTY), None;
+        = Optional(Text::SENT_NOT_EMPTY), None;
 
     /// The members' assignors, the preferred one first, for `group.protocol=classic` only.
     "partition.assignment.strategy" => pub partition_assignment_strategy: Vec<Assignor> as &[Assignor]

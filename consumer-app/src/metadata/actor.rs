@@ -138,8 +138,9 @@ impl MetadataActor {
             Effect::AskMetadata {
                 peer,
                 topics,
+                may_create,
                 limit,
-            } => self.ask_metadata(peer, topics, limit, ctx),
+            } => self.ask_metadata(peer, topics, may_create, limit, ctx),
             Effect::AskOffsets { peer, asked } => self.ask_offsets(peer, asked, ctx),
             Effect::Publish(snapshot) => {
                 debug!(
@@ -185,15 +186,17 @@ impl MetadataActor {
         &mut self,
         peer: Peer,
         topics: Topics,
+        may_create: bool,
         limit: Duration,
         ctx: &mut Context<Self>,
     ) {
         let client = self.client(&peer);
         let options = self.options.clone();
+        let creates = options.auto_create && may_create;
         let asking = async move {
             let client = connected(client, &options, peer, limit).await?;
             let version = client.version::<MetadataRequest>()?;
-            let request = codec::metadata_request(&topics, options.auto_create, version);
+            let request = codec::metadata_request(&topics, creates, version);
             let response = client.call_version(version, &request, limit).await;
             Ok((client, response?))
         };

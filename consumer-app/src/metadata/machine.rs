@@ -51,6 +51,8 @@ pub(super) enum Effect {
     AskMetadata {
         peer: Peer,
         topics: Topics,
+        /// Those that do not exist may be created (`allow.auto.create.topics`).
+        may_create: bool,
         limit: Duration,
     },
     /// Ask this leader for offsets.
@@ -426,7 +428,9 @@ impl MetadataMachine {
         let mut gone = self.watch.gone(now);
         // of what is assigned the application hears first
         gone.retain(|topic| !self.is_assigned(topic));
-        gone.extend(self.troubles.report(now, effects));
+        let watched = self.watch.clone();
+        let is_asked_for = |topic: &str| watched.is_asked_for(topic);
+        gone.extend(self.troubles.report(now, is_asked_for, effects));
         self.forget(&gone, effects);
         if self
             .silent_since
@@ -460,9 +464,11 @@ impl MetadataMachine {
         self.refresh.want(!self.turns.is_empty());
         if let Some(attempt) = self.refresh.next(now, &self.snapshot, &bootstrap) {
             self.silent_since.get_or_insert(now);
+            let topics = self.next_topics();
             effects.push(Effect::AskMetadata {
                 peer: attempt.peer,
-                topics: self.next_topics(),
+                may_create: self.may_create(&topics),
+                topics,
                 limit: attempt.limit,
             });
         }
@@ -483,6 +489,14 @@ impl MetadataMachine {
             Kind::Names => Topics::Names(self.names()),
             Kind::Ids => Topics::Ids(self.watch.topics().ids.iter().copied().collect()),
             Kind::All => Topics::All,
+        }
+    }
+
+    /// A topic that a pattern found and that is not there any more was deleted: it does not come back because its readers look for it.
+    fn may_create(&self, topics: &Topics) -> bool {
+        match topics {
+            Topics::Names(names) => names.iter().all(|name| self.watch.is_asked_for(name)),
+            Topics::Ids(_) | Topics::All => false,
         }
     }
 

@@ -79,8 +79,14 @@ impl Troubles {
         }
     }
 
-    /// Tells the application what has lasted. Returns the topics that the brokers have not known all the while.
-    pub(super) fn report(&mut self, now: Instant, effects: &mut Vec<Effect>) -> Vec<Arc<str>> {
+    /// Tells the application what has lasted. Returns the topics that the brokers have not known all the while: that one which it did
+    /// not ask for by name was deleted is no error.
+    pub(super) fn report(
+        &mut self,
+        now: Instant,
+        is_asked_for: impl Fn(&str) -> bool,
+        effects: &mut Vec<Effect>,
+    ) -> Vec<Arc<str>> {
         let mut unknown = Vec::new();
         for (name, trouble) in &mut self.0 {
             if trouble.next_report > now {
@@ -90,8 +96,12 @@ impl Troubles {
             let Some(error) = missing_error(name, trouble.error) else {
                 continue;
             };
-            if trouble.of_topic && matches!(error, PartitionError::UnknownPartition { .. }) {
+            let is_unknown = matches!(error, PartitionError::UnknownPartition { .. });
+            if trouble.of_topic && is_unknown {
                 unknown.push(name.topic().into());
+            }
+            if is_unknown && !is_asked_for(name.topic()) {
+                continue;
             }
             effects.push(Effect::Report(name.clone(), error));
         }

@@ -37,6 +37,11 @@ impl Watch {
         !self.topics.all && self.topics.names.is_empty() && self.topics.ids.is_empty()
     }
 
+    /// Whether somebody named the topic, in a subscription or an assignment of one's own. Others were found by a pattern.
+    pub(super) fn is_asked_for(&self, topic: &str) -> bool {
+        self.is_empty() || (!self.topics.all && self.topics.names.contains(topic))
+    }
+
     /// The brokers described a topic.
     pub(super) fn described(&mut self, name: &Arc<str>) {
         self.refused.remove(name);

@@ -4,6 +4,8 @@ use super::{Kind, Refusal};
 use crate::config::choice::Choice;
 use crate::config::secret::{HIDDEN, Secret};
 
+const LONGEST_SENT: usize = i16::MAX as usize;
+
 /// A text.
 pub(in crate::config) struct Text {
     is_allowed: fn(&str) -> bool,
@@ -19,6 +21,18 @@ impl Text {
     pub(in crate::config) const NOT_EMPTY: Self = Self {
         is_allowed: |text| !text.is_empty(),
         allowed: "not empty",
+    };
+
+    /// What is sent in fields that some version of the protocol gives two bytes for the length.
+    pub(in crate::config) const SENT: Self = Self {
+        is_allowed: |text| text.len() <= LONGEST_SENT,
+        allowed: "at most 32767 bytes",
+    };
+
+    /// The same, and something.
+    pub(in crate::config) const SENT_NOT_EMPTY: Self = Self {
+        is_allowed: |text| (1..=LONGEST_SENT).contains(&text.len()),
+        allowed: "1 to 32767 bytes",
     };
 
     /// As brokers limit the names of topics and of static members.

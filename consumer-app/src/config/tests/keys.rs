@@ -418,3 +418,20 @@ fn later_layers_override_only_what_they_were_given() {
     ];
     assert_eq!(config, ConsumerConfig::from_pairs(expected).unwrap());
 }
+
+/// Older versions of requests give the length of a text two bytes.
+#[test]
+fn texts_that_no_request_can_hold_are_refused() {
+    for key in [
+        "client.id",
+        "client.rack",
+        "group.id",
+        "group.remote.assignor",
+    ] {
+        let longest = "x".repeat(32_767);
+        assert!(ConsumerConfig::from_pairs([(key, longest.as_str())]).is_ok());
+        let error = ConsumerConfig::from_pairs([(key, format!("{longest}x").as_str())]);
+        let told = error.unwrap_err().to_string();
+        assert!(told.contains(key) && told.contains("32767 bytes"), "{key}");
+    }
+}

@@ -340,6 +340,50 @@ fn b120_an_assigned_topic_that_a_list_lacks_is_not_gone_at_once() {
     assert_eq!(world.next_question(SOON), named(["t"]));
 }
 
+/// Nobody named it: that it is gone is no error, and no question about it creates it anew.
+#[test]
+fn b153_a_topic_that_a_pattern_found_and_that_was_deleted_is_gone_without_an_error() {
+    for (watched, may_create, reports) in [
+        (everything(), false, 0),
+        // what the coordinator assigned by a pattern of its own (KIP-848)
+        (ids([7]), false, 0),
+        (names(["t"]), true, 1),
+    ] {
+        let mut world = World::new();
+        world.assign(1);
+        world.answer(answer([("t", Ok(7))]));
+        world.watch(watched.clone());
+        let mut effects = world.stale();
+        let mut told = 0;
+        for _ in 0..50 {
+            for effect in std::mem::take(&mut effects) {
+                match effect {
+                    Effect::AskMetadata {
+                        topics,
+                        may_create: creates,
+                        ..
+                    } => {
+                        let by_name = matches!(topics, Topics::Names(_));
+                        assert_eq!(creates, may_create && by_name, "{watched:?}");
+                        effects.extend(world.answer(answer([("t", Err(UNKNOWN))])));
+                    }
+                    Effect::Report(..) => told += 1,
+                    _ => {}
+                }
+            }
+            if !world.machine.snapshot().topics.contains_key("t") {
+                break;
+            }
+            effects.extend(world.wait(SOON));
+        }
+        assert_eq!(told, reports, "{watched:?}");
+        assert!(
+            !world.machine.snapshot().topics.contains_key("t"),
+            "{watched:?}"
+        );
+    }
+}
+
 #[test]
 fn racks_and_replicas_are_told_and_news_of_them_is_news() {
     let mut world = World::new();

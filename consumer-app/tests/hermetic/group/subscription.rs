@@ -167,6 +167,10 @@ fn b153_a_pattern_finds_topics_that_come_later() {
         );
         broker.add_partitions("orders-1", 4).unwrap();
         owns(&mut consumer, 7).await;
+        broker.delete_topic("orders-2").unwrap();
+        owns(&mut consumer, 4).await;
+        // which was no error, and nobody's question brought it back
+        assert!(broker.topic_id("orders-2").is_err());
     });
 }
 
