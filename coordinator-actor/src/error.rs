@@ -47,6 +47,18 @@ pub enum GroupError {
         /// What the broker says.
         error: String,
     },
+    /// Nothing of a topic is assigned, since it may not be read or cannot exist.
+    #[error(
+        "group {group} subscribes to topic {topic}, which cannot be read: {error}; grant Read and Describe on it, or correct its name"
+    )]
+    TopicRefused {
+        /// `group.id`.
+        group: Arc<str>,
+        /// Which topic.
+        topic: Arc<str>,
+        /// What the brokers say of it.
+        error: ErrorCode,
+    },
     /// An offset was not committed, since the group is being rebalanced: the poll that follows brings it up to date, after which
     /// it may be committed again if the partition is still assigned.
     #[error(

@@ -13,12 +13,13 @@ mod seat;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use buffer_actor::{FetchEpoch, Jitter, PartitionId};
 use record_batch::TopicPartition;
-use session_actor::wire::{Address, Peer, WireError};
+use session_actor::wire::{Address, ErrorCode, Peer, WireError};
 use session_actor::{ClusterSnapshot, WatchTopics};
 
 use self::auto_commit::AutoCommit;
@@ -51,6 +52,8 @@ pub(crate) struct CoordinatorMachine {
     shown: GroupMetadata,
     last_poll: LastPoll,
     auto_commit: Option<AutoCommit>,
+    /// Topics of the subscription that the application has heard it cannot read, and why.
+    refused: BTreeMap<Arc<str>, ErrorCode>,
     /// Nothing goes on in the group before the application subscribes anew.
     has_failed: bool,
     closing: Option<Closing>,
@@ -115,6 +118,7 @@ impl CoordinatorMachine {
             auto_commit: config
                 .auto_commit
                 .map(|interval| AutoCommit::new(interval, now)),
+            refused: BTreeMap::new(),
             has_failed: false,
             closing: None,
             jitter: Jitter::new(seed),
@@ -216,6 +220,28 @@ impl CoordinatorMachine {
         self.handle(now, effects, |parts, context| {
             parts.member.cluster_changed(context);
         });
+        self.tell_refused(effects);
+    }
+
+    /// Of a topic that may not be read nothing is ever assigned: whoever named it has to hear why.
+    fn tell_refused(&mut self, effects: &mut Vec<Effect>) {
+        let named = self.member.named().into_iter();
+        let missing = named.filter_map(|topic| {
+            let error = *self.cluster.missing.get(&topic)?;
+            Some((topic, error))
+        });
+        // that there is none of a name yet is no error, as in Java
+        let refused: BTreeMap<_, _> = missing.filter(|(_, error)| !error.is_retriable()).collect();
+        for (topic, error) in &refused {
+            if self.refused.get(topic) != Some(error) {
+                effects.push(Effect::Complain(GroupError::TopicRefused {
+                    group: Arc::clone(&self.config.group_id),
+                    topic: Arc::clone(topic),
+                    error: *error,
+                }));
+            }
+        }
+        self.refused = refused;
     }
 
     /// The application wants to read these, as a member of the group.
@@ -229,7 +255,11 @@ impl CoordinatorMachine {
             parts.member.subscribe(subscription, context)?;
             *parts.has_failed = false;
             Ok(())
-        })
+        })?;
+        // whoever asks again is told again
+        self.refused.clear();
+        self.tell_refused(effects);
+        Ok(())
     }
 
     /// The application wants nothing of the group any more.

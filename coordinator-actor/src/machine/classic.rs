@@ -317,6 +317,13 @@ impl Membership for Classic {
         }
     }
 
+    fn named(&self) -> BTreeSet<Arc<str>> {
+        let topics = self.topics.as_ref().filter(|topics| !topics.is_pattern());
+        topics
+            .map(|topics| topics.names().clone())
+            .unwrap_or_default()
+    }
+
     fn is_subscribed(&self) -> bool {
         self.topics.is_some()
     }

@@ -277,13 +277,9 @@ impl Membership for Consumer {
     }
 
     fn watched(&self) -> WatchTopics {
-        let names = match &self.subscription {
-            Some(Subscription::Topics(topics)) => topics.clone(),
-            Some(Subscription::Pattern(_)) | None => BTreeSet::new(),
-        };
         let targets = self.target.iter().flatten();
         WatchTopics {
-            names,
+            names: self.named(),
             ids: targets.map(|(id, _)| *id).collect(),
             all: false,
         }
@@ -318,6 +314,13 @@ impl Membership for Consumer {
 
     /// The coordinator decides when: nothing to be done (KIP-848).
     fn enforce_rebalance(&mut self, _: &str) {}
+
+    fn named(&self) -> BTreeSet<Arc<str>> {
+        match &self.subscription {
+            Some(Subscription::Topics(topics)) => topics.clone(),
+            Some(Subscription::Pattern(_)) | None => BTreeSet::new(),
+        }
+    }
 
     fn is_subscribed(&self) -> bool {
         self.subscription.is_some()

@@ -1,5 +1,6 @@
 //! What both group protocols have in common: how the machine drives a member.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,6 +33,9 @@ pub(super) trait Membership: fmt::Debug {
     fn enforce_rebalance(&mut self, reason: &str);
 
     fn is_subscribed(&self) -> bool;
+
+    /// The topics that the application named; none of a pattern.
+    fn named(&self) -> BTreeSet<Arc<str>>;
 
     /// Nothing is to be done to leave, or it is done.
     fn has_left(&self) -> bool;

@@ -75,3 +75,37 @@ fn after(world: &mut World, request: &str, code: ErrorCode) {
         assert!(world.assigned.is_empty(), "{what}");
     }
 }
+
+/// Nothing of it will ever be assigned: who named it is told, once, and again when it asks again.
+#[test]
+fn a_topic_of_the_subscription_that_may_not_be_read_is_named() {
+    let refused = [
+        (ErrorCode::TOPIC_AUTHORIZATION_FAILED, 1),
+        (ErrorCode::INVALID_TOPIC_EXCEPTION, 1),
+        // may come
+        (ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, 0),
+        (ErrorCode::LEADER_NOT_AVAILABLE, 0),
+    ];
+    for config in [eager(), cooperative(), consumer()] {
+        for (code, told) in refused {
+            let mut world = World::new(config.clone());
+            world.subscribe(&["t", "hidden"]);
+            for others in [0, 1] {
+                let mut cluster = ClusterSnapshot::clone(&cluster(&["t"]));
+                cluster.missing.insert("hidden".into(), code);
+                if others > 0 {
+                    cluster.missing.insert("of another member".into(), code);
+                }
+                let cluster = Arc::new(cluster);
+                world.run(|machine, now, effects| machine.cluster_changed(now, cluster, effects));
+                assert_eq!(world.complaints.len(), told, "{code}: {world:?}");
+            }
+            world.subscribe(&["t", "hidden"]);
+            assert_eq!(world.complaints.len(), 2 * told, "{code}");
+            let complaint = world.complaints.pop().map(|error| error.to_string());
+            assert!(complaint.is_none_or(|text| text.contains("hidden")));
+            world.subscribe(&["t"]);
+            assert_eq!(world.complaints.len(), (2 * told).saturating_sub(1));
+        }
+    }
+}
