@@ -70,8 +70,9 @@ pub enum GroupError {
     },
     /// An offset was not committed, since this member is not in the group any more and its partitions may belong to another.
     #[error(
-        "offsets of group {group} were not committed: this member is not in the group any more ({error}), its partitions may be another's; \
-         poll at least every max.poll.interval.ms, with a smaller max.poll.records or a longer interval"
+        "offsets of group {group} were not committed: this member is not in the group any more{}, its partitions may be another's; \
+         poll at least every max.poll.interval.ms, with a smaller max.poll.records or a longer interval",
+        says(*error)
     )]
     CommitFailed {
         /// `group.id`.
@@ -154,6 +155,13 @@ fn fenced(group: &str, instance_id: Option<&str>) -> String {
     format!(
         "group {group}: another member with group.instance.id {instance_id} took the place of this one; every running member needs an id of its own"
     )
+}
+
+fn says(error: ErrorCode) -> String {
+    match error {
+        ErrorCode::NONE => String::new(),
+        error => format!(" ({error})"),
+    }
 }
 
 fn because(last: Option<&WireError>) -> String {

@@ -7,8 +7,14 @@
 
 mod groups {
     pub(crate) mod churn;
+    pub(crate) mod coordinator;
+    pub(crate) mod leave;
     pub(crate) mod member;
     pub(crate) mod mixed;
+    pub(crate) mod pace;
+    pub(crate) mod pattern;
     pub(crate) mod resume;
     pub(crate) mod revoked;
+    pub(crate) mod statics;
+    pub(crate) mod wrong;
 }

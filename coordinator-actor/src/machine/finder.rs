@@ -143,6 +143,9 @@ pub(super) fn refused(context: &Context<'_>, error: ErrorCode) -> GroupError {
         advice: match error {
             ErrorCode::GROUP_AUTHORIZATION_FAILED => "grant Read on the group",
             ErrorCode::INVALID_GROUP_ID => "check group.id",
+            ErrorCode::GROUP_ID_NOT_FOUND => {
+                "its members use another group.protocol, and the brokers' group.consumer.migration.policy does not convert it"
+            }
             ErrorCode::INCONSISTENT_GROUP_PROTOCOL => {
                 "all members must have an assignor of partition.assignment.strategy in common, and the same group.protocol unless the group is being converted"
             }

@@ -85,3 +85,50 @@ fn each_assignor_divides_them() {
         });
     }
 }
+
+/// Both poll each 100 ms; the time is that of the broker's clock, without noise.
+#[test]
+fn what_a_member_had_that_leaves_is_read_on_within_two_heartbeats() {
+    each(|protocol| async move {
+        let heartbeat = match protocol {
+            Protocol::Eager | Protocol::Cooperative => Duration::from_secs(3),
+            Protocol::Consumer => Duration::from_secs(5),
+        };
+        // one round of a classic group begins with the next heartbeat; what follows it takes no time here, but for a poll or two
+        let limit = match protocol {
+            Protocol::Eager | Protocol::Cooperative => heartbeat + Duration::from_millis(300),
+            Protocol::Consumer => 2 * heartbeat,
+        };
+        for wait in 0..10 {
+            let broker = broker(4);
+            let mut one = manual(&broker, protocol).spawn_local().unwrap();
+            let mut two = manual(&broker, protocol).spawn_local().unwrap();
+            one.subscribe(["t"]).await.unwrap();
+            owns(&mut one, 4).await;
+            two.subscribe(["t"]).await.unwrap();
+            divide(&mut one, &mut two, (2, 2)).await;
+            // wherever in its interval the heartbeat is
+            for _ in 0..wait {
+                one.poll(heartbeat / 10).await.unwrap();
+            }
+            let moves = two.assignment();
+            for partition in 0..4 {
+                produce(&broker, partition, 1);
+            }
+            two.commit().await.unwrap();
+            let begin = tokio::time::Instant::now();
+            let closing = tokio::task::spawn_local(async move {
+                two.close(Duration::from_secs(5)).await.unwrap();
+            });
+            let mut left: BTreeSet<_> = moves.into_iter().collect();
+            while !left.is_empty() {
+                for record in &one.poll(Duration::from_millis(100)).await.unwrap() {
+                    left.remove(record.topic_partition());
+                }
+                let took = begin.elapsed();
+                assert!(took <= limit, "{protocol:?}, {wait}: {took:?}, {left:?}");
+            }
+            closing.await.unwrap();
+        }
+    });
+}

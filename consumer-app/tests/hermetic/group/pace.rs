@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use consumer_app::{Consumer, GroupError};
-use test_broker::TestBroker;
+use test_broker::{ApiKey, TestBroker};
 
 use super::support::{
-    Listener, Protocol, automatic, committed, each, each_of, group_error, heartbeats, joined,
-    joins, leaves, manual, member_id, members, owns, read,
+    Listener, Protocol, asked, automatic, committed, each, each_of, group_error, heartbeats,
+    joined, joins, leaves, manual, member_id, members, owns, read,
 };
 use crate::support::{broker, offsets_of, produce, produce_batches, tp};
 
@@ -74,11 +74,16 @@ fn a_long_lease_hides_neither_a_rebalance_nor_a_seek() {
         let builder = manual(&broker, protocol).set("max.poll.interval.ms", "5000");
         let mut one = joined(builder, 2).await;
         let id = member_id(&broker);
-        for _ in 0..2000 {
+        let fetches = asked(&broker, ApiKey::Fetch);
+        for _ in 0..40_000 {
             assert_eq!(one.poll(Duration::from_secs(1)).await.unwrap().len(), 1);
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        assert_eq!(member_id(&broker), id, "20 s are over");
+        assert_eq!(member_id(&broker), id, "400 s are over");
+        one.commit().await.unwrap();
+        // all of it came with what was fetched at first: long polls of fetch.max.wait.ms since, and no more
+        let more = asked(&broker, ApiKey::Fetch) - fetches;
+        assert!(more <= 802, "{more}");
         let mut two = manual(&broker, protocol).spawn_local().unwrap();
         two.subscribe(["t"]).await.unwrap();
         let others = tokio::task::spawn_local(async move {
