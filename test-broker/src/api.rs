@@ -40,6 +40,8 @@ use crate::wire::{Payload, PayloadWriter, RequestHeader};
 
 /// What clients are told of operations that no authorizer was asked about.
 const NO_OPERATIONS: i32 = i32::MIN;
+/// What may be done with a group: READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS, as Kafka codes them.
+const ALL_OPERATIONS: i32 = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11;
 /// Where members of groups are said to be. Connections are over any transport, and have no addresses.
 const CLIENT_HOST: &str = "/127.0.0.1";
 

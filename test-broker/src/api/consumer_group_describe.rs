@@ -7,7 +7,7 @@ use kafka_protocol::messages::{
 };
 
 use super::consumer_group_heartbeat::by_topic;
-use super::{CLIENT_HOST, NO_OPERATIONS, RequestContext, text};
+use super::{ALL_OPERATIONS, CLIENT_HOST, NO_OPERATIONS, RequestContext, text};
 use crate::cluster::{Cluster, PartitionId, Topics};
 use crate::groups::Group;
 use crate::groups::consumer::{ConsumerGroup, Member};
@@ -32,16 +32,22 @@ pub(super) fn handle(
                 let members = consumers.members().iter();
                 let members =
                     members.map(|member| describe(&cluster.topics, consumers, member, context));
+                let operations = match request.include_authorized_operations {
+                    true => ALL_OPERATIONS,
+                    false => NO_OPERATIONS,
+                };
                 described
+                    .with_authorized_operations(operations)
                     .with_group_state(text(state.name()))
                     .with_group_epoch(consumers.epoch())
                     .with_assignment_epoch(consumers.target_epoch())
                     .with_assignor_name(text(consumers.assignor().name()))
                     .with_members(members.collect())
             }
-            Err(error) => described
+            Err(error @ ResponseError::GroupIdNotFound) => described
                 .with_error_code(error.code())
                 .with_error_message(Some(text(&error.to_string()))),
+            Err(error) => described.with_error_code(error.code()),
         }
     });
     ConsumerGroupDescribeResponse::default()

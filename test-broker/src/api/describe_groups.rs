@@ -2,36 +2,41 @@ use kafka_protocol::ResponseError;
 use kafka_protocol::messages::describe_groups_response::{DescribedGroup, DescribedGroupMember};
 use kafka_protocol::messages::{DescribeGroupsRequest, DescribeGroupsResponse, GroupId};
 
-use super::{CLIENT_HOST, NO_OPERATIONS, RequestContext, text};
+use super::{ALL_OPERATIONS, CLIENT_HOST, NO_OPERATIONS, RequestContext, text};
 use crate::cluster::Cluster;
 use crate::groups::{GroupState, classic::ClassicGroup};
 
 /// Since then a group that is not there is an error, and errors have words.
 const NOT_FOUND: i16 = 6;
+
 /// Tells who is in classic groups.
 pub(super) fn handle(
     cluster: &Cluster,
     context: &RequestContext,
     request: &DescribeGroupsRequest,
 ) -> DescribeGroupsResponse {
+    let operations = match request.include_authorized_operations {
+        true => ALL_OPERATIONS,
+        false => NO_OPERATIONS,
+    };
     let groups = request.groups.iter().map(|id| {
         let described = DescribedGroup::default()
             .with_group_id(id.clone())
-            .with_authorized_operations(NO_OPERATIONS);
+            .with_authorized_operations(operations);
         match find(cluster, context, id) {
             Ok(group) => describe(group, described),
             Err(ResponseError::GroupIdNotFound) if context.version < NOT_FOUND => {
                 described.with_group_state(text("Dead"))
             }
             Err(error) => {
-                let described = match error {
-                    ResponseError::GroupIdNotFound => described.with_group_state(text("Dead")),
-                    _ => described,
-                };
-                let described = described.with_error_code(error.code());
-                match context.version {
-                    ..NOT_FOUND => described,
-                    _ => described.with_error_message(Some(text(&error.to_string()))),
+                let refused = described
+                    .with_authorized_operations(NO_OPERATIONS)
+                    .with_error_code(error.code());
+                match error {
+                    ResponseError::GroupIdNotFound => refused
+                        .with_group_state(text("Dead"))
+                        .with_error_message(Some(text(&error.to_string()))),
+                    _ => refused,
                 }
             }
         }
@@ -58,7 +63,7 @@ fn find<'a>(
 
 fn describe(group: &ClassicGroup, described: DescribedGroup) -> DescribedGroup {
     let state = GroupState::from(group.state());
-    // metadata and assignments mean something only once all have them
+    // until all are assigned, an assignment is that of the generation before, and there may be no protocol
     let is_stable = state == GroupState::Stable;
     let protocol = group
         .protocol()
@@ -70,11 +75,10 @@ fn describe(group: &ClassicGroup, described: DescribedGroup) -> DescribedGroup {
             .with_member_id(text(&member.id))
             .with_group_instance_id(member.instance.as_deref().map(text))
             .with_client_id(text(&member.client_id))
-            .with_client_host(text(CLIENT_HOST));
+            .with_client_host(text(CLIENT_HOST))
+            .with_member_assignment(member.assignment.clone());
         match is_stable {
-            true => described
-                .with_member_metadata(member.metadata(protocol.as_str()))
-                .with_member_assignment(member.assignment.clone()),
+            true => described.with_member_metadata(member.metadata(protocol.as_str())),
             false => described,
         }
     });

@@ -8,9 +8,10 @@ use crate::cluster::Cluster;
 
 const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
-/// KIP-932; its keys are `group:topic id:partition`, and from this version on there are any.
+/// KIP-932; from this version on there are any.
 const SHARE: i8 = 2;
 const SHARE_SINCE: i16 = 6;
+const TOPIC_ID_LENGTH: usize = 22;
 /// Since then a request names several keys (KIP-699).
 const SEVERAL_KEYS: i16 = 4;
 
@@ -44,7 +45,7 @@ fn find(cluster: &Cluster, context: &RequestContext, key_type: i8, key: &StrByte
             node.ok_or(ResponseError::CoordinatorNotAvailable)
         }
         (None, TRANSACTION) => Err(ResponseError::CoordinatorNotAvailable),
-        (None, SHARE) if context.version >= SHARE_SINCE => {
+        (None, SHARE) if context.version >= SHARE_SINCE && is_share_key(key) => {
             Err(ResponseError::CoordinatorNotAvailable)
         }
         (None, _) => Err(ResponseError::InvalidRequest),
@@ -62,4 +63,18 @@ fn find(cluster: &Cluster, context: &RequestContext, key_type: i8, key: &StrByte
             .with_error_code(error.code())
             .with_error_message(Some(text(&error.to_string()))),
     }
+}
+
+/// Whether it is `group:topic id:partition`, with the id as Kafka writes them: in Base64 for URLs, without padding.
+fn is_share_key(key: &str) -> bool {
+    let mut parts = key.split(':');
+    let (group, topic, partition) = (parts.next(), parts.next(), parts.next());
+    let is_id = |id: &str| {
+        let is_digit = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_');
+        id.len() == TOPIC_ID_LENGTH && id.bytes().all(is_digit)
+    };
+    parts.next().is_none()
+        && group.is_some_and(|group| !group.trim().is_empty())
+        && topic.is_some_and(is_id)
+        && partition.is_some_and(|partition| partition.parse::<i32>().is_ok())
 }

@@ -28,6 +28,10 @@ pub(super) fn handle(
         return answer_join(context, join_refused(&request.member_id, forced.error));
     }
     match waiting {
+        // the coordinator's runtime, which answers then, has not looked at the request
+        Err(error @ (ResponseError::NotCoordinator | ResponseError::CoordinatorLoadInProgress)) => {
+            answer_join(context, join_refused("", error))
+        }
         Err(error) => answer_join(context, join_refused(&request.member_id, error)),
         Ok(mut waiting) => match waiting.try_recv() {
             Ok(response) => answer_join(context, response),
@@ -46,13 +50,13 @@ fn join(
     if id.is_empty() {
         return Err(ResponseError::InvalidGroupId);
     }
-    groups.coordinators.check(id, context.node)?;
     let session_timeout = millis(request.session_timeout_ms);
     if request.session_timeout_ms < 0
         || !groups.settings.session_timeouts.contains(&session_timeout)
     {
         return Err(ResponseError::InvalidSessionTimeout);
     }
+    groups.coordinators.check(id, context.node)?;
     if groups.get(id).is_none() && !member.is_empty() {
         return Err(ResponseError::UnknownMemberId);
     }

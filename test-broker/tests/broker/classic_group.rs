@@ -8,8 +8,8 @@ use kafka_protocol::messages::join_group_request::JoinGroupRequestProtocol;
 use kafka_protocol::messages::leave_group_request::MemberIdentity;
 use kafka_protocol::messages::sync_group_request::SyncGroupRequestAssignment;
 use kafka_protocol::messages::{
-    ApiKey, GroupId, HeartbeatRequest, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest,
-    SyncGroupRequest, SyncGroupResponse,
+    ApiKey, DescribeGroupsRequest, GroupId, HeartbeatRequest, JoinGroupRequest, JoinGroupResponse,
+    LeaveGroupRequest, SyncGroupRequest, SyncGroupResponse,
 };
 use kafka_protocol::protocol::StrBytes;
 use test_broker::{Fault, GroupDescription, GroupState, TestBroker, TopicPartition};
@@ -310,4 +310,44 @@ async fn the_first_rebalance_waits_for_more_members() {
         6,
         "it is put off once more for the second"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_assignment_is_seen_until_the_next_one() {
+    let broker = broker();
+    let [mut a, mut b] = two_members(&broker, [None, None]).await;
+    let described = DescribeGroupsRequest::default().with_groups(vec![GroupId(text(GROUP))]);
+    a.begin_join().await;
+    broker
+        .wait_for_group(GROUP, |g| g.state == GroupState::PreparingRebalance)
+        .await;
+    let answer = b.client.call(&described, 6).await;
+    let members: Vec<(&[u8], &[u8])> = answer.groups[0]
+        .members
+        .iter()
+        .map(|m| (&*m.member_metadata, &*m.member_assignment))
+        .collect();
+    let (of_a, of_b) = (assignment(1), assignment(2));
+    assert_eq!(members, [(&b""[..], &*of_a), (&b""[..], &*of_b)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_joins_elsewhere_is_told_no_member_id() {
+    let broker = TestBroker::builder().nodes(2).topic("orders", 4);
+    let broker = broker.start_in_memory().expect("a broker");
+    let mut member = Member::new(&broker, None);
+    member.client = client(&broker, 3 - broker.coordinator(GROUP).expect("a live node"));
+    member.id = text("a");
+    let request = member.join_request();
+    let answer = member.client.call(&request, JOIN).await;
+    assert_eq!(answer.error_code, ResponseError::NotCoordinator.code());
+    assert_eq!(answer.member_id.as_str(), "");
+    // what is wrong with the request itself is told with its own id
+    let request = request.with_session_timeout_ms(1);
+    let answer = member.client.call(&request, JOIN).await;
+    assert_eq!(
+        answer.error_code,
+        ResponseError::InvalidSessionTimeout.code()
+    );
+    assert_eq!(answer.member_id.as_str(), "a");
 }

@@ -6,6 +6,7 @@ mod client;
 mod committed;
 mod consumer_group;
 mod data;
+mod described_groups;
 mod faults;
 mod fetch;
 mod hostile;
