@@ -5,6 +5,7 @@ mod deletion;
 mod fetch_errors;
 mod fetch_limits;
 mod fetch_versions;
+mod groups;
 mod leader_epochs;
 mod list_offsets;
 mod metadata;
@@ -37,6 +38,13 @@ pub(crate) fn all(totals: &Arc<Mutex<Totals>>) -> Vec<Trial> {
     vec![
         // the longest ones first
         subject(totals, "session_cache", Small, session_cache::run),
+        subject(totals, "rebalances", Two, groups::rebalances::run),
+        subject(totals, "static_members", Two, groups::static_members::run),
+        subject(totals, "classic_groups", Two, groups::classic::run),
+        subject(totals, "classic_errors", Two, groups::classic_errors::run),
+        subject(totals, "committed", Two, groups::committed::run),
+        subject(totals, "coordinators", Two, groups::coordinators::run),
+        subject(totals, "lists", Two, groups::lists::run),
         subject(totals, "sessions", Two, sessions::run),
         subject(totals, "session_moves", Two, session_moves::run),
         subject(totals, "session_measured", Two, session_measured::run),

@@ -18,11 +18,24 @@ pub(crate) const MAX_IDLE: Duration = Duration::from_secs(2);
 const RACKS: [(i32, &str); 2] = [(1, "a"), (2, "b")];
 const RACK_AWARE: &str = "org.apache.kafka.common.replica.RackAwareReplicaSelector";
 
+/// What makes coordinators of KIP-848 assign at once, as the test broker's do, and keeps the two protocols apart.
+/// An odd number of partitions, since of an even one all groups may have other coordinators than in the test broker, which has 50.
+const GROUPS: [(&str, &str); 5] = [
+    ("offsets.topic.num.partitions", "5"),
+    ("group.consumer.assignment.interval.ms", "0"),
+    ("group.consumer.assignor.offload.enable", "false"),
+    ("group.consumer.migration.policy", "disabled"),
+    ("group.coordinator.append.linger.ms", "0"),
+];
+
 /// Two nodes. Starts with the first subject that needs it and ends with the process; each subject has topics of its own.
 pub(crate) static KAFKA: LazyLock<Cluster> = LazyLock::new(|| {
     let mut kafka = Cluster::builder().nodes(2);
     for (node, rack) in RACKS {
         kafka = kafka.node_property(node, "broker.rack", rack);
+    }
+    for (key, value) in GROUPS {
+        kafka = kafka.property(key, value);
     }
     kafka
         .property("replica.selector.class", RACK_AWARE)

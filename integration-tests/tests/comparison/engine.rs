@@ -3,6 +3,7 @@
 mod compared;
 mod connection;
 mod fields;
+mod group;
 mod known;
 mod names;
 mod pair;

@@ -1,6 +1,8 @@
 //! Requests in few words.
 
+mod committed;
 mod fetch;
+mod groups;
 mod offsets;
 mod produce;
 mod topics;
@@ -9,7 +11,12 @@ mod transactions;
 use kafka_protocol::messages::TopicName;
 use kafka_protocol::protocol::StrBytes;
 
+pub(crate) use committed::{asked_group, commit, fetch_committed, fetch_committed_as};
 pub(crate) use fetch::{AT_ONCE_MS, Fetch};
+pub(crate) use groups::{
+    assignment, describe_consumer_groups, describe_groups, find_coordinator, group_id, heartbeat,
+    join, leave, protocols, sync,
+};
 pub(crate) use offsets::{ListOffsets, earliest, offset_for_leader_epoch};
 pub(crate) use produce::Produce;
 pub(crate) use topics::{creatable_topic, create_topic, metadata, metadata_of};

@@ -1,5 +1,7 @@
 //! How the answers of each API become fields.
 
+mod groups;
+
 use std::fmt::Debug;
 use std::time::Duration;
 

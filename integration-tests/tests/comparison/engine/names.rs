@@ -1,14 +1,19 @@
 //! What differs between two brokers by nature, and the names under which it is compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
+use kafka_protocol::protocol::StrBytes;
 use uuid::Uuid;
 
 /// Ids that no broker gives.
 const NO_TOPIC: Uuid = Uuid::from_u128(77);
 const NO_SESSION: i32 = 77;
+
+/// How long UUIDs are as Java and as Kafka write them.
+const HYPHENATED: usize = 36;
+const BASE64: usize = 22;
 
 /// Timestamps of the broker's clock are at most so many ms away from now, however long a subject takes.
 const NOW_MS: i64 = 500_000;
@@ -21,6 +26,9 @@ pub(crate) struct Names {
     topics: Vec<(Uuid, String)>,
     sessions: BTreeMap<String, i32>,
     ports: BTreeMap<u16, i32>,
+    /// The ids of groups' members, with the names that the cases give them.
+    members: Vec<(String, String)>,
+    groups: BTreeSet<String>,
 }
 
 impl Names {
@@ -60,6 +68,27 @@ impl Names {
         found.copied().unwrap_or(NO_SESSION)
     }
 
+    /// Names a member whose id the broker chose.
+    pub(crate) fn set_member(&mut self, name: &str, id: &str) {
+        self.members.retain(|(_, known)| known != name);
+        self.members.push((id.to_owned(), name.to_owned()));
+    }
+
+    /// The id of a member; its name if the broker gave it none.
+    pub(crate) fn member(&self, name: &str) -> StrBytes {
+        let found = self.members.iter().find(|(_, known)| known == name);
+        StrBytes::from_string(found.map_or(name, |(id, _)| id).to_owned())
+    }
+
+    /// Makes a group one of those that lists are compared by: others are those of other subjects.
+    pub(crate) fn add_group(&mut self, id: &str) {
+        self.groups.insert(id.to_owned());
+    }
+
+    pub(crate) fn has_group(&self, id: &str) -> bool {
+        self.groups.contains(id)
+    }
+
     /// The value by which a field is compared.
     pub(crate) fn normal(&self, path: &str, value: String) -> String {
         let field = path.rsplit('.').next().unwrap_or(path);
@@ -67,6 +96,7 @@ impl Names {
             "topic_id" => self.normal_topic(value),
             "session_id" => self.normal_session(value),
             "port" => self.normal_port(value),
+            "member_id" | "leader" => self.normal_member(value),
             "controller_id" if value != "-1" => "a node".to_owned(),
             // the words are the broker's own
             "error_message" | "cluster_id" if value != "None" => "a text".to_owned(),
@@ -97,6 +127,25 @@ impl Names {
             Some((name, id)) if *id != 0 => format!("of {name}"),
             _ if value == "0" || value == NO_SESSION.to_string() => value,
             _ => "a new one".to_owned(),
+        }
+    }
+
+    fn normal_member(&self, value: String) -> String {
+        // strings come with their quotation marks
+        let id = value.trim_matches('"');
+        if let Some((_, name)) = self.members.iter().find(|(known, _)| known == id) {
+            return format!("of {name}");
+        }
+        // the broker's own are random, but for what comes before
+        let tail = |length: usize| {
+            id.len()
+                .checked_sub(length)
+                .and_then(|at| id.split_at_checked(at))
+        };
+        match (tail(HYPHENATED), tail(BASE64)) {
+            (Some((name, random)), _) if Uuid::try_parse(random).is_ok() => format!("{name}(UUID)"),
+            (_, Some(("", _))) => "(UUID in Base64)".to_owned(),
+            _ => value,
         }
     }
 

@@ -32,6 +32,8 @@ pub(crate) struct Pair {
     pub(crate) broker: TestBroker,
     /// The time of the cases' records, ms since 1970.
     pub(crate) time: i64,
+    /// How many groups were given a name.
+    pub(super) groups_named: usize,
     report: Report,
 }
 
@@ -65,6 +67,7 @@ impl Pair {
             ours: Side::new(nodes.into_iter().zip(ours?).collect()),
             broker,
             time: now_ms()? - RECORD_AGE_MS,
+            groups_named: 0,
             report,
         })
     }

@@ -1,8 +1,6 @@
 //! What the cases need before they can begin.
 
-use std::time::Duration;
-
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::fetch_response::PartitionData;
@@ -10,7 +8,6 @@ use kafka_protocol::messages::{FetchResponse, InitProducerIdRequest};
 use kafka_protocol::protocol::Request;
 use record_batch::entries;
 use test_broker::BatchBuilder;
-use tokio::time::{Instant, sleep};
 
 use super::pair::Pair;
 use crate::requests::{Fetch, Produce, create_topic, earliest};
@@ -21,9 +18,6 @@ const FETCH: i16 = 17;
 const LIST_OFFSETS: i16 = 7;
 const CREATE_TOPICS: i16 = 7;
 const INIT_PRODUCER_ID: i16 = 4;
-/// How long Kafka is given to do what it was asked, and before it is asked again whether it has.
-const PATIENCE: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(20);
 /// The largest answer that is asked for to copy a log.
 const LOG: i32 = 50 << 20;
 
@@ -123,7 +117,7 @@ impl Pair {
         .await
     }
 
-    async fn wait_until<R: Request>(
+    pub(super) async fn wait_until<R: Request>(
         &mut self,
         node: i32,
         request: &R,
@@ -133,18 +127,7 @@ impl Pair {
     where
         R::Response: std::fmt::Debug,
     {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let reply = self.real.ask(node, request, version).await?;
-            let answer = reply.answer.map_err(anyhow::Error::msg)?;
-            if done(&answer) {
-                return Ok(());
-            }
-            if Instant::now() >= end {
-                bail!("node {node} still answers {answer:?}");
-            }
-            sleep(PAUSE).await;
-        }
+        self.real.wait_until(node, request, version, done).await
     }
 
     /// Appends a batch on both, by a Produce request to node 1 that is compared as any other.

@@ -4,14 +4,19 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use kafka_protocol::protocol::Request;
+use tokio::time::{Instant, sleep};
 
 use super::connection::{Connection, Reply};
 use super::names::Names;
 
 /// A connection that was not used for so long is not used again: the broker may be about to close it.
 const REUSED_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long a broker is given to do what it was asked, and before it is asked again whether it has.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(crate) struct Side {
@@ -56,5 +61,30 @@ impl Side {
             self.connections.insert(node, connection);
         }
         Ok(reply)
+    }
+
+    /// Asks until the answer is as it is to be.
+    pub(super) async fn wait_until<R: Request>(
+        &mut self,
+        node: i32,
+        request: &R,
+        version: i16,
+        done: impl Fn(&R::Response) -> bool,
+    ) -> Result<()>
+    where
+        R::Response: std::fmt::Debug,
+    {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let reply = self.ask(node, request, version).await?;
+            let answer = reply.answer.map_err(anyhow::Error::msg)?;
+            if done(&answer) {
+                return Ok(());
+            }
+            if Instant::now() >= end {
+                bail!("node {node} still answers {answer:?}");
+            }
+            sleep(PAUSE).await;
+        }
     }
 }

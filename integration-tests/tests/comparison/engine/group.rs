@@ -1,0 +1,119 @@
+//! Groups that both brokers coordinate on node 1, and their members.
+
+use anyhow::{Context, Result};
+use kafka_protocol::ResponseError;
+use kafka_protocol::messages::{HeartbeatRequest, JoinGroupRequest, JoinGroupResponse};
+use kafka_protocol::protocol::StrBytes;
+
+use super::names::Names;
+use super::pair::{Pair, Started};
+use crate::requests::{find_coordinator, heartbeat};
+
+const FIND_COORDINATOR: i16 = 3;
+const HEARTBEAT: i16 = 0;
+/// Of so many groups in a row at least one is on node 1 of both.
+const GROUPS_TRIED: usize = 200;
+
+impl Pair {
+    /// The id of a group that nobody used yet, of a name, which node 1 of both coordinates.
+    pub(crate) async fn group(&mut self, name: &str) -> Result<String> {
+        for _ in 0..GROUPS_TRIED {
+            self.groups_named += 1;
+            let id = format!("{name}-{}", self.groups_named);
+            if self.broker.coordinator(&id) == Some(1) && self.real_coordinator(&id).await? == 1 {
+                self.wait_until_coordinated(&id).await?;
+                self.real.names.add_group(&id);
+                self.ours.names.add_group(&id);
+                return Ok(id);
+            }
+        }
+        anyhow::bail!("node 1 coordinates no group {name}")
+    }
+
+    /// The real coordinator of a group, once there is one.
+    pub(crate) async fn real_coordinator(&mut self, group: &str) -> Result<i32> {
+        let request = find_coordinator(FIND_COORDINATOR, 0, group);
+        let known = |error_code| error_code == 0;
+        self.wait_until(1, &request, FIND_COORDINATOR, |answer| {
+            known(answer.error_code)
+        })
+        .await?;
+        let reply = self.real.ask(1, &request, FIND_COORDINATOR).await?;
+        let answer = reply.answer.map_err(anyhow::Error::msg)?;
+        Ok(answer.node_id.0)
+    }
+
+    /// Waits until the real coordinator has read its groups.
+    async fn wait_until_coordinated(&mut self, group: &str) -> Result<()> {
+        let request = heartbeat(group, StrBytes::from_static_str("nobody"), 0);
+        let unknown = ResponseError::UnknownMemberId.code();
+        self.wait_until(1, &request, HEARTBEAT, |answer| {
+            answer.error_code == unknown
+        })
+        .await
+    }
+
+    /// Has a member of a classic group join on both, and compares the answers. Its id, if the brokers give it one, goes by a name.
+    pub(crate) async fn join(
+        &mut self,
+        case: &str,
+        version: i16,
+        member: &str,
+        make: impl Fn(&Names) -> JoinGroupRequest,
+    ) -> Result<i32> {
+        let started = self.start(1, case, version, make).await?;
+        self.finish_join(member, started).await
+    }
+
+    /// Waits for the answers to a JoinGroup that was started; the generation.
+    pub(crate) async fn finish_join(
+        &mut self,
+        member: &str,
+        started: Started<JoinGroupRequest>,
+    ) -> Result<i32> {
+        let answers = self.finish(started).await?;
+        let id = |answer: &Option<JoinGroupResponse>| {
+            let id = answer.as_ref().map(|answer| answer.member_id.to_string());
+            id.context("no answer")
+        };
+        let (real, ours) = (id(&answers.real)?, id(&answers.ours)?);
+        for (side, id) in [(&mut self.real, real), (&mut self.ours, ours)] {
+            if !id.is_empty() {
+                side.names.set_member(member, &id);
+            }
+        }
+        Ok(answers.real.map_or(0, |answer| answer.generation_id))
+    }
+
+    /// Waits until both have begun a rebalance, in which a member is told so.
+    pub(crate) async fn wait_for_rebalance(
+        &mut self,
+        group: &str,
+        member: &str,
+        generation: i32,
+    ) -> Result<()> {
+        let told = ResponseError::RebalanceInProgress.code();
+        self.wait_for_heartbeat(group, member, generation, told)
+            .await
+    }
+
+    /// Waits until both answer a member's heartbeat so.
+    pub(crate) async fn wait_for_heartbeat(
+        &mut self,
+        group: &str,
+        member: &str,
+        generation: i32,
+        told: i16,
+    ) -> Result<()> {
+        let make = |names: &Names| -> HeartbeatRequest {
+            heartbeat(group, names.member(member), generation)
+        };
+        let (real, ours) = (make(&self.real.names), make(&self.ours.names));
+        self.real
+            .wait_until(1, &real, HEARTBEAT, |answer| answer.error_code == told)
+            .await?;
+        self.ours
+            .wait_until(1, &ours, HEARTBEAT, |answer| answer.error_code == told)
+            .await
+    }
+}
