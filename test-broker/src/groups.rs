@@ -19,12 +19,11 @@ use fastrand::Rng;
 use tokio::sync::watch;
 
 use classic::ClassicGroup;
-use consumer::ConsumerGroup;
+use consumer::{Beat, ConsumerGroup};
 pub(crate) use coordinators::Coordinators;
 pub use describe::{GroupDescription, GroupMember, GroupProtocol, GroupState};
 use kafka_protocol::ResponseError;
 pub(crate) use offsets::{Committed, Offsets};
-use uuid::Uuid;
 
 use crate::settings::GroupSettings;
 
@@ -88,6 +87,19 @@ impl Group {
         }
     }
 
+    /// Takes members out, each named by its id, or by its instance id alone. What became of each, in order.
+    pub(crate) fn leave(
+        &mut self,
+        members: &[(&str, Option<&str>)],
+        now: Duration,
+        initial_delay: Duration,
+    ) -> Vec<Result<(), ResponseError>> {
+        match &mut self.membership {
+            Membership::Classic(group) => group.leave(members, now, initial_delay),
+            Membership::Consumer(group) => group.remove(members),
+        }
+    }
+
     /// For who joins a classic group. One without members becomes classic.
     pub(crate) fn as_classic(&mut self) -> Result<&mut ClassicGroup, ResponseError> {
         if self
@@ -105,10 +117,11 @@ impl Group {
     /// For a heartbeat of KIP-848. A group without members becomes one of KIP-848 if the member joins.
     pub(crate) fn as_consumer(
         &mut self,
-        joins: bool,
+        beat: &Beat<'_>,
         session_timeout: Duration,
     ) -> Result<&mut ConsumerGroup, ResponseError> {
-        if joins && self.classic().is_some_and(ClassicGroup::is_empty) {
+        if beat.joins() && self.classic().is_some_and(ClassicGroup::is_empty) {
+            beat.check_regex()?;
             self.membership = Membership::Consumer(Box::new(ConsumerGroup::new(session_timeout)));
         }
         match &mut self.membership {
@@ -170,11 +183,13 @@ impl Groups {
 
     /// An id for a member that has none: Kafka begins it with the client's name, or the instance's.
     pub(crate) fn new_member_id(&mut self, name: &str) -> Arc<str> {
-        Arc::from(format!("{name}-{}", self.new_uuid()))
+        let random = uuid::Builder::from_random_bytes(self.rng.u128(..).to_be_bytes());
+        Arc::from(format!("{name}-{}", random.into_uuid()))
     }
 
-    pub(crate) fn new_uuid(&mut self) -> Uuid {
-        uuid::Builder::from_random_bytes(self.rng.u128(..).to_be_bytes()).into_uuid()
+    /// An id for a member of KIP-848 that has none: as long as Kafka's own way to write UUIDs, in Base64.
+    pub(crate) fn new_consumer_id(&mut self) -> String {
+        (0..22).map(|_| self.rng.alphanumeric()).collect()
     }
 
     /// Changes a group; `None` if there is none.

@@ -82,7 +82,6 @@ fn describe(
 ) -> DescribedMember {
     let target = group.target_of(&member.id).into_iter().flatten().copied();
     let names = member.topics.iter().map(|name| text(name).into());
-    let regex = Some(member.regex.as_str()).filter(|regex| !regex.is_empty());
     let described = DescribedMember::default()
         .with_member_id(text(&member.id))
         .with_instance_id(member.instance.as_deref().map(text))
@@ -91,8 +90,8 @@ fn describe(
         .with_client_id(text(&member.client_id))
         .with_client_host(text(CLIENT_HOST))
         .with_subscribed_topic_names(names.collect())
-        .with_subscribed_topic_regex(regex.map(text))
-        .with_assignment(assignment(topics, member.assigned.keys().copied()))
+        .with_subscribed_topic_regex(Some(text(&member.regex)))
+        .with_assignment(assignment(topics, member.held().copied()))
         .with_target_assignment(assignment(topics, target));
     match context.version {
         ..MEMBER_TYPE => described,

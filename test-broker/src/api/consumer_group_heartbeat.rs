@@ -85,7 +85,7 @@ fn heartbeat(
         return Err(ResponseError::GroupIdNotFound);
     }
     let member = match request.member_id.is_empty() {
-        true => text(&groups.new_uuid().to_string()),
+        true => text(&groups.new_consumer_id()),
         false => request.member_id.clone(),
     };
     let client_id = context.client_id.clone().unwrap_or_default();
@@ -114,9 +114,13 @@ fn heartbeat(
             all.collect()
         }),
     };
+    if groups.get(id).is_none() {
+        // one that is refused leaves no group behind
+        beat.check_regex()?;
+    }
     let (topics, session_timeout) = (&cluster.topics, groups.settings.consumer_session_timeout);
     let beaten = groups.change_or_create(id, |group| {
-        let group = group.as_consumer(beat.epoch == 0, session_timeout)?;
+        let group = group.as_consumer(&beat, session_timeout)?;
         group.heartbeat(&beat, topics, context.now)
     });
     let beaten = beaten.unwrap_or(Err(ResponseError::GroupIdNotFound))?;
@@ -128,9 +132,10 @@ fn check(
     context: &RequestContext,
     request: &ConsumerGroupHeartbeatRequest,
 ) -> Result<(), ResponseError> {
-    let is_empty = |text: &Option<StrBytes>| text.as_ref().is_some_and(|text| text.is_empty());
+    let is_blank = |text: &StrBytes| text.trim().is_empty();
+    let is_blank_if_any = |text: &Option<StrBytes>| text.as_ref().is_some_and(is_blank);
     let epoch = request.member_epoch;
-    let names_itself = !request.member_id.is_empty();
+    let names_itself = !is_blank(&request.member_id);
     let fits = match epoch {
         0 => {
             let subscribes = request.subscribed_topic_names.is_some()
@@ -145,9 +150,9 @@ fn check(
         LEAVE_STATIC => names_itself && request.instance_id.is_some(),
         _ => names_itself && epoch > 0,
     };
-    if request.group_id.is_empty()
-        || is_empty(&request.instance_id)
-        || is_empty(&request.rack_id)
+    if is_blank(&request.group_id)
+        || is_blank_if_any(&request.instance_id)
+        || is_blank_if_any(&request.rack_id)
         || !fits
     {
         return Err(ResponseError::InvalidRequest);

@@ -28,10 +28,12 @@ pub(super) fn handle(
         return answer_join(context, join_refused(&request.member_id, forced.error));
     }
     match waiting {
-        // the coordinator's runtime, which answers then, has not looked at the request
-        Err(error @ (ResponseError::NotCoordinator | ResponseError::CoordinatorLoadInProgress)) => {
-            answer_join(context, join_refused("", error))
-        }
+        // these come before the group has looked at the member
+        Err(
+            error @ (ResponseError::NotCoordinator
+            | ResponseError::CoordinatorLoadInProgress
+            | ResponseError::InconsistentGroupProtocol),
+        ) => answer_join(context, join_refused("", error)),
         Err(error) => answer_join(context, join_refused(&request.member_id, error)),
         Ok(mut waiting) => match waiting.try_recv() {
             Ok(response) => answer_join(context, response),

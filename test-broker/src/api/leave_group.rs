@@ -9,7 +9,7 @@ use crate::cluster::Cluster;
 /// Since then a request names several members (KIP-345).
 const SEVERAL_MEMBERS: i16 = 3;
 
-/// Takes members out of a classic group.
+/// Takes members out of a group: themselves out of a classic one, others out of any.
 pub(super) fn handle(
     cluster: &mut Cluster,
     context: &RequestContext,
@@ -69,11 +69,6 @@ fn leave(
         .map(|(id, instance)| (id.as_str(), instance.map(|id| id.as_str())))
         .collect();
     let delay = groups.settings.initial_rebalance_delay;
-    let left = groups.change(id, |group| {
-        let group = group.classic_member().ok()?;
-        Some(group.leave(&named, context.now, delay))
-    });
-    Ok(left
-        .flatten()
-        .unwrap_or_else(|| vec![Err(ResponseError::UnknownMemberId); named.len()]))
+    let left = groups.change(id, |group| group.leave(&named, context.now, delay));
+    Ok(left.unwrap_or_else(|| vec![Err(ResponseError::UnknownMemberId); named.len()]))
 }

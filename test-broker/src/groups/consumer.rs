@@ -2,6 +2,7 @@
 
 mod assignors;
 mod heartbeat;
+mod leave;
 mod member;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,8 @@ use uuid::Uuid;
 
 pub(crate) use assignors::Assignor;
 use assignors::{Candidate, Target};
-pub(crate) use heartbeat::{Beat, Beaten, LEAVE, LEAVE_STATIC};
+pub(crate) use heartbeat::{Beat, Beaten};
+pub(crate) use leave::{LEAVE, LEAVE_STATIC};
 pub(crate) use member::Member;
 use member::MemberState;
 
@@ -49,7 +51,8 @@ pub(crate) struct ConsumerGroup {
 impl ConsumerGroup {
     pub(super) fn new(session_timeout: Duration) -> Self {
         Self {
-            epoch: 0,
+            // as in Kafka, where 0 is that of members who join
+            epoch: 1,
             target_epoch: 0,
             target: Target::new(),
             used_assignor: Assignor::Uniform,
@@ -136,16 +139,26 @@ impl ConsumerGroup {
 
     /// Takes a member out; whether there was one. The others are assigned anew with their next heartbeats.
     pub(super) fn fence(&mut self, id: &str) -> bool {
-        let before = self.members.len();
-        self.members.retain(|member| &*member.id != id);
-        if self.members.len() == before {
-            return false;
+        let was_member = self.member(id).is_some();
+        if was_member {
+            self.fence_all(&[Arc::from(id)]);
         }
-        self.target.remove(id);
-        self.timers.cancel(&Timer::Session(Arc::from(id)));
-        self.timers.cancel(&Timer::Rebalance(Arc::from(id)));
+        was_member
+    }
+
+    /// Takes members out together.
+    fn fence_all(&mut self, ids: &[Arc<str>]) {
+        for id in ids {
+            self.members.retain(|member| member.id != *id);
+            self.target.remove(id);
+            self.timers.cancel(&Timer::Session(Arc::clone(id)));
+            self.timers.cancel(&Timer::Rebalance(Arc::clone(id)));
+        }
         self.epoch = self.epoch.saturating_add(1);
-        true
+        if self.members.is_empty() {
+            // there is nothing to assign
+            self.target_epoch = self.epoch;
+        }
     }
 
     /// Does what was to be done by now.
@@ -202,13 +215,21 @@ impl ConsumerGroup {
 
 /// The topics that a member subscribes to and that there are.
 fn subscribed(member: &Member, topics: &Topics) -> BTreeSet<Uuid> {
-    let regex = Some(&member.regex).filter(|regex| !regex.is_empty());
+    let named = topics.iter();
+    let named = named.filter(|topic| member.topics.contains(&*topic.name));
+    let mut found: BTreeSet<Uuid> = named.map(|topic| topic.id).collect();
+    found.append(&mut fitting(&member.regex, topics));
+    found
+}
+
+/// The topics that a pattern fits; none if it is empty.
+fn fitting(pattern: &str, topics: &Topics) -> BTreeSet<Uuid> {
+    let regex = Some(pattern).filter(|pattern| !pattern.is_empty());
     // it was compiled when it came, and refused if it could not be
-    let regex = regex.and_then(|regex| compile(regex).ok());
-    let fits = |name: &str| {
-        member.topics.contains(name) || regex.as_ref().is_some_and(|regex| regex.is_match(name))
+    let Some(regex) = regex.and_then(|regex| compile(regex).ok()) else {
+        return BTreeSet::new();
     };
-    let found = topics.iter().filter(|topic| fits(&topic.name));
+    let found = topics.iter().filter(|topic| regex.is_match(&topic.name));
     found.map(|topic| topic.id).collect()
 }
 

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use kafka_protocol::ResponseError;
+use kafka_protocol::messages::consumer_group_describe_response::DescribedGroup;
 use kafka_protocol::messages::consumer_group_heartbeat_request::TopicPartitions;
+use kafka_protocol::messages::leave_group_request::MemberIdentity;
 use kafka_protocol::messages::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
 };
 use kafka_protocol::messages::{
     ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse,
-    GroupId, HeartbeatRequest, OffsetCommitRequest,
+    GroupId, HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, OffsetCommitRequest,
 };
 use kafka_protocol::protocol::StrBytes;
 use test_broker::{GroupProtocol, GroupState, TestBroker};
@@ -125,9 +127,9 @@ async fn b169_a_partition_goes_to_its_new_owner_once_the_old_one_has_given_it_up
         Member::new(&broker, "b", None),
     );
     assert_eq!(a.join().await, None);
-    assert_eq!((a.epoch, a.owned.len()), (1, 4));
+    assert_eq!((a.epoch, a.owned.len()), (2, 4), "a group begins with 1");
     assert_eq!(b.join().await, None);
-    assert_eq!((b.epoch, b.owned.len()), (2, 0), "all is still a's");
+    assert_eq!((b.epoch, b.owned.len()), (3, 0), "all is still a's");
     let group = broker.group(GROUP).expect("a group");
     assert_eq!(
         (group.protocol, group.state),
@@ -135,15 +137,15 @@ async fn b169_a_partition_goes_to_its_new_owner_once_the_old_one_has_given_it_up
     );
 
     assert_eq!(a.beat().await, None);
-    assert_eq!((a.epoch, a.owned.len()), (1, 2), "two are to be given up");
+    assert_eq!((a.epoch, a.owned.len()), (2, 2), "two are to be given up");
     b.beat().await;
     assert_eq!(b.owned.len(), 0);
     assert_eq!(a.acknowledge().await, None);
-    assert_eq!(a.epoch, 2);
+    assert_eq!(a.epoch, 3);
     b.beat().await;
-    assert_eq!((b.epoch, b.owned.len()), (2, 2));
+    assert_eq!((b.epoch, b.owned.len()), (3, 2));
     let group = broker.group(GROUP).expect("a group");
-    assert_eq!((group.state, group.generation), (GroupState::Stable, 2));
+    assert_eq!((group.state, group.generation), (GroupState::Stable, 3));
     assert_eq!(
         group.members[0].assignment.len() + group.members[1].assignment.len(),
         4
@@ -152,11 +154,11 @@ async fn b169_a_partition_goes_to_its_new_owner_once_the_old_one_has_given_it_up
     let leave = b.request().with_member_epoch(-1);
     assert_eq!(b.call(&leave).await, None);
     a.beat().await;
-    assert_eq!((a.epoch, a.owned.len()), (3, 4));
+    assert_eq!((a.epoch, a.owned.len()), (4, 4));
     let describe =
         ConsumerGroupDescribeRequest::default().with_group_ids(vec![GroupId(text(GROUP))]);
     let described = a.client.call(&describe, 1).await;
-    assert_eq!(described.groups[0].members[0].member_epoch, 3);
+    assert_eq!(described.groups[0].members[0].member_epoch, 4);
 }
 
 #[tokio::test(start_paused = true)]
@@ -208,18 +210,18 @@ async fn b167_a_commit_from_an_older_epoch_is_stale_unless_the_partition_was_its
     b.beat().await;
     let stale = ResponseError::StaleMemberEpoch.code();
     let (kept, given_up) = (a.owned[0], b.owned[0]);
-    assert_eq!(a.commit(kept, 2).await, 0);
-    assert_eq!(a.commit(kept, 1).await, 0, "it has had it since epoch 1");
-    assert_eq!(a.commit(given_up, 1).await, stale);
-    assert_eq!(a.commit(kept, 3).await, stale);
+    assert_eq!(a.commit(kept, 3).await, 0);
+    assert_eq!(a.commit(kept, 2).await, 0, "it has had it since epoch 2");
+    assert_eq!(a.commit(given_up, 2).await, stale);
+    assert_eq!(a.commit(kept, 4).await, stale);
     assert_eq!(
-        b.commit(given_up, 1).await,
+        b.commit(given_up, 2).await,
         stale,
-        "it has had it since epoch 2 only"
+        "it has had it since epoch 3 only"
     );
     let mut stranger = Member::new(&broker, "c", None);
     let unknown = ResponseError::UnknownMemberId.code();
-    assert_eq!(stranger.commit(0, 2).await, unknown);
+    assert_eq!(stranger.commit(0, 3).await, unknown);
 }
 
 #[tokio::test(start_paused = true)]
@@ -239,7 +241,7 @@ async fn a_static_member_keeps_its_partitions_while_it_is_away() {
     assert_eq!(b.owned.len(), 0, "they are a's");
     assert_eq!(again.join().await, None);
     assert_eq!(again.owned.len(), 2);
-    a.epoch = 1;
+    a.epoch = 2;
     assert_eq!(a.beat().await, Some(ResponseError::FencedInstanceId));
 }
 
@@ -252,12 +254,12 @@ async fn b169_new_topics_and_partitions_raise_the_epoch() {
         .with_subscribed_topic_names(None)
         .with_subscribed_topic_regex(Some(text("orders|or.*new")));
     assert_eq!(a.call(&pattern).await, None);
-    assert_eq!((a.epoch, a.owned.len()), (1, 4));
+    assert_eq!((a.epoch, a.owned.len()), (2, 4));
     broker.add_partitions("orders", 6).expect("a topic");
     broker.create_topic("orders-new", 1).expect("a name");
     broker.create_topic("my-orders", 1).expect("a name");
     a.beat().await;
-    assert_eq!((a.epoch, a.owned.len()), (2, 7));
+    assert_eq!((a.epoch, a.owned.len()), (3, 7));
     // an empty pattern is none; it does not fit everything
     let none = a.request().with_subscribed_topic_regex(Some(text("")));
     a.call(&none).await;
@@ -270,6 +272,24 @@ async fn b169_new_topics_and_partitions_raise_the_epoch() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_bad_pattern_makes_no_group() {
+    let broker = broker();
+    let mut a = Member::new(&broker, "a", None);
+    let bad = a
+        .join_request()
+        .with_subscribed_topic_regex(Some(text("(")));
+    let refused = Some(ResponseError::InvalidRegularExpression);
+    assert_eq!(a.call(&bad).await, refused);
+    assert_eq!(broker.group(GROUP), None);
+    broker
+        .set_committed(GROUP, "orders", 0, 1)
+        .expect("a topic");
+    assert_eq!(a.call(&bad).await, refused);
+    let group = broker.group(GROUP).expect("a group");
+    assert_eq!(group.protocol, GroupProtocol::Classic);
+}
+
+#[tokio::test(start_paused = true)]
 async fn requests_that_say_too_little_are_refused() {
     let broker = broker();
     let mut a = Member::new(&broker, "a", None);
@@ -277,6 +297,8 @@ async fn requests_that_say_too_little_are_refused() {
     let invalid = Some(ResponseError::InvalidRequest);
     for wrong in [
         good.clone().with_group_id(GroupId::default()),
+        good.clone().with_group_id(GroupId(text(" "))),
+        good.clone().with_rack_id(Some(text(" "))),
         good.clone().with_member_id(StrBytes::default()),
         good.clone().with_rebalance_timeout_ms(-1),
         good.clone().with_subscribed_topic_names(None),
@@ -296,8 +318,9 @@ async fn requests_that_say_too_little_are_refused() {
         .client
         .call(&good.with_member_id(StrBytes::default()), 0)
         .await;
-    assert!(
-        !told.member_id.expect("an id").is_empty(),
+    assert_eq!(
+        told.member_id.expect("an id").len(),
+        22,
         "version 0 lets the broker choose"
     );
 }
@@ -313,4 +336,86 @@ async fn the_two_protocols_do_not_mix() {
         .with_generation_id(1);
     let answer = a.client.call(&classic, 4).await;
     assert_eq!(answer.error_code, ResponseError::UnknownMemberId.code());
+    let join = JoinGroupRequest::default()
+        .with_group_id(GroupId(text(GROUP)))
+        .with_member_id(text("a"))
+        .with_session_timeout_ms(10_000)
+        .with_protocol_type(text("consumer"));
+    let answer = a.client.call(&join, 9).await;
+    let refused = ResponseError::InconsistentGroupProtocol.code();
+    assert_eq!((answer.error_code, &*answer.member_id), (refused, ""));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_joins_again_in_a_rebalance_has_given_everything_up() {
+    let broker = broker();
+    let mut a = Member::new(&broker, "a", None);
+    let mut b = Member::new(&broker, "b", None);
+    a.join().await;
+    b.join().await;
+    a.beat().await;
+    let described = describe(&mut a).await;
+    let held = |group: &DescribedGroup, member: usize| {
+        let assignment = &group.members[member].assignment;
+        let topics = assignment.topic_partitions.iter();
+        topics.map(|topic| topic.partitions.len()).sum::<usize>()
+    };
+    assert_eq!(held(&described, 0), 4, "it has not given up any yet");
+    assert_eq!(a.join().await, None);
+    assert_eq!((a.epoch, a.owned.len()), (3, 2));
+    b.beat().await;
+    assert_eq!(b.owned.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_subscription_takes_the_epoch_on() {
+    let broker = broker();
+    let mut a = Member::new(&broker, "a", None);
+    a.join().await;
+    let mut b = Member::new(&broker, "b", None);
+    let nothing = b.join_request().with_subscribed_topic_names(Some(vec![]));
+    assert_eq!(b.call(&nothing).await, None);
+    assert_eq!((a.epoch, b.epoch), (2, 2));
+    let of_nothing = b
+        .request()
+        .with_subscribed_topic_regex(Some(text("nothing")));
+    assert_eq!(b.call(&of_nothing).await, None);
+    assert_eq!(b.epoch, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_are_taken_out_by_administrators() {
+    let broker = broker();
+    let mut a = Member::new(&broker, "a", None);
+    let mut b = Member::new(&broker, "b", Some("i"));
+    a.join().await;
+    b.join().await;
+    let named = |id: &str, instance: Option<&str>| {
+        MemberIdentity::default()
+            .with_member_id(text(id))
+            .with_group_instance_id(instance.map(text))
+    };
+    let request = LeaveGroupRequest::default()
+        .with_group_id(GroupId(text(GROUP)))
+        .with_members(vec![
+            named("a", None),
+            named("nobody", None),
+            named("a", Some("i")),
+            named("", Some("i")),
+        ]);
+    let answer = a.client.call(&request, 5).await;
+    let codes: Vec<i16> = answer.members.iter().map(|m| m.error_code).collect();
+    let unknown = ResponseError::UnknownMemberId.code();
+    let fenced = ResponseError::FencedInstanceId.code();
+    assert_eq!(codes, [0, unknown, fenced, 0]);
+    let group = describe(&mut a).await;
+    assert_eq!(group.group_state.as_str(), "Empty");
+    assert_eq!((group.group_epoch, group.assignment_epoch), (4, 4));
+}
+
+async fn describe(member: &mut Member) -> DescribedGroup {
+    let request =
+        ConsumerGroupDescribeRequest::default().with_group_ids(vec![GroupId(text(GROUP))]);
+    let answer = member.client.call(&request, 1).await;
+    answer.groups[0].clone()
 }

@@ -5,12 +5,8 @@ use std::time::Duration;
 use kafka_protocol::ResponseError;
 
 use super::member::{Member, MemberState};
-use super::{Assignor, ConsumerGroup, Timer, compile};
+use super::{Assignor, ConsumerGroup, LEAVE_STATIC, Timer, compile, fitting};
 use crate::cluster::{PartitionId, Topics};
-
-/// Epochs that are none.
-pub(crate) const LEAVE: i32 = -1;
-pub(crate) const LEAVE_STATIC: i32 = -2;
 
 /// A heartbeat; what is `None` has not changed.
 #[derive(Clone, Debug)]
@@ -35,7 +31,24 @@ pub(crate) struct Beaten {
     pub(crate) assignment: Option<Vec<PartitionId>>,
 }
 
+/// As what a member is let in.
+enum Admission {
+    Known,
+    New,
+    /// A static member that was away under this id.
+    InPlaceOf(Arc<str>),
+}
+
 impl Beat<'_> {
+    pub(crate) fn joins(&self) -> bool {
+        self.epoch == 0
+    }
+
+    pub(crate) fn check_regex(&self) -> Result<(), ResponseError> {
+        let regex = self.regex.filter(|regex| !regex.is_empty());
+        regex.map_or(Ok(()), |regex| compile(regex).map(drop))
+    }
+
     /// Whether it says everything, as a member does that does not know what became of its last one.
     fn is_full(&self) -> bool {
         self.rebalance_timeout.is_some()
@@ -53,16 +66,14 @@ impl ConsumerGroup {
         now: Duration,
     ) -> Result<Beaten, ResponseError> {
         if beat.epoch < 0 {
-            return self.leave(beat);
+            return self.leave(beat.member, beat.instance, beat.epoch);
         }
-        let regex = beat.regex.filter(|regex| !regex.is_empty());
-        if let Some(regex) = regex {
-            compile(regex)?;
-        }
-        let is_new = self.admit(beat)?;
-        let changed = self.update(beat);
+        let admission = self.admission(beat)?;
+        beat.check_regex()?;
+        self.admit(beat, admission);
+        let changed = self.update(beat, topics);
         let metadata = self.metadata(topics);
-        if is_new || changed || metadata != self.known {
+        if changed || metadata != self.known {
             self.epoch = self.epoch.saturating_add(1);
             self.known = metadata;
         }
@@ -77,36 +88,38 @@ impl ConsumerGroup {
         Ok(beaten)
     }
 
-    /// Checks who the member is, and adds it if it joins; whether it did.
-    fn admit(&mut self, beat: &Beat<'_>) -> Result<bool, ResponseError> {
-        let joins = beat.epoch == 0;
+    /// Checks who the member is.
+    fn admission(&self, beat: &Beat<'_>) -> Result<Admission, ResponseError> {
         if let Some(instance) = beat.instance {
-            let holder = self
-                .of_instance(instance)
-                .map(|m| (Arc::clone(&m.id), m.epoch));
-            match holder {
-                None if joins => {}
+            match self.of_instance(instance) {
+                None if beat.joins() => {}
                 None => return Err(ResponseError::UnknownMemberId),
-                Some((old, epoch)) if joins => {
-                    if epoch != LEAVE_STATIC {
-                        return Err(ResponseError::UnreleasedInstanceId);
-                    }
-                    self.replace(&old, beat.member);
-                    return Ok(false);
+                Some(holder) if beat.joins() => {
+                    return match holder.epoch {
+                        LEAVE_STATIC => Ok(Admission::InPlaceOf(Arc::clone(&holder.id))),
+                        _ => Err(ResponseError::UnreleasedInstanceId),
+                    };
                 }
-                Some((holder, _)) if *holder != *beat.member => {
+                Some(holder) if *holder.id != *beat.member => {
                     return Err(ResponseError::FencedInstanceId);
                 }
                 Some(_) => {}
             }
         }
         match self.member(beat.member) {
-            Some(member) => check_epoch(member, beat).map(|()| false),
-            None if joins => {
-                self.members.push(Member::new(beat.member, beat.instance));
-                Ok(true)
-            }
+            // it has lost everything, whatever it had
+            Some(_) if beat.joins() => Ok(Admission::Known),
+            Some(member) => check_epoch(member, beat).map(|()| Admission::Known),
+            None if beat.joins() => Ok(Admission::New),
             None => Err(ResponseError::UnknownMemberId),
+        }
+    }
+
+    fn admit(&mut self, beat: &Beat<'_>, admission: Admission) {
+        match admission {
+            Admission::Known => {}
+            Admission::New => self.members.push(Member::new(beat.member, beat.instance)),
+            Admission::InPlaceOf(old) => self.replace(&old, beat.member),
         }
     }
 
@@ -126,8 +139,9 @@ impl ConsumerGroup {
         }
     }
 
-    /// Takes over what the member says of itself; whether that changes what the group is to be assigned.
-    fn update(&mut self, beat: &Beat<'_>) -> bool {
+    /// Takes over what the member says of itself; whether that changes what the group is to be assigned. Who subscribes
+    /// to nothing changes nothing, as one that joins.
+    fn update(&mut self, beat: &Beat<'_>, topics: &Topics) -> bool {
         let Some(member) = self.member_mut(beat.member) else {
             return false;
         };
@@ -144,7 +158,8 @@ impl ConsumerGroup {
             member.topics.clone_from(names);
         }
         if let Some(regex) = beat.regex {
-            changed |= member.regex != regex;
+            changed |=
+                member.regex != regex && fitting(&member.regex, topics) != fitting(regex, topics);
             regex.clone_into(&mut member.regex);
         }
         let mut new_assignor = false;
@@ -177,45 +192,13 @@ impl ConsumerGroup {
             MemberState::UnrevokedPartitions => {}
             _ => self.timers.cancel(&timer),
         }
-        let told = beat.epoch == 0 || beat.is_full() || before.keys().ne(member.assigned.keys());
+        let told = beat.joins() || beat.is_full() || before.keys().ne(member.assigned.keys());
         let beaten = Beaten {
             epoch: member.epoch,
             assignment: told.then(|| member.assigned.keys().copied().collect()),
         };
         *self.members.get_mut(at)? = member;
         Some(beaten)
-    }
-
-    fn leave(&mut self, beat: &Beat<'_>) -> Result<Beaten, ResponseError> {
-        let id: Arc<str> = match beat.instance {
-            None => {
-                let member = self.member(beat.member);
-                Arc::clone(&member.ok_or(ResponseError::UnknownMemberId)?.id)
-            }
-            Some(instance) => {
-                let holder = self.of_instance(instance);
-                let holder = holder.ok_or(ResponseError::UnknownMemberId)?;
-                if *holder.id != *beat.member {
-                    return Err(ResponseError::FencedInstanceId);
-                }
-                Arc::clone(&holder.id)
-            }
-        };
-        let left = Beaten {
-            epoch: beat.epoch,
-            assignment: None,
-        };
-        if beat.epoch == LEAVE_STATIC {
-            // its place is kept until its session runs out
-            self.timers.cancel(&Timer::Rebalance(Arc::clone(&id)));
-            if let Some(member) = self.member_mut(&id) {
-                member.epoch = LEAVE_STATIC;
-                member.to_revoke.clear();
-            }
-            return Ok(left);
-        }
-        self.fence(&id);
-        Ok(left)
     }
 
     /// The assignor that most members ask for; the default one if none does.

@@ -55,6 +55,11 @@ impl Member {
         }
     }
 
+    /// What it has, and what it has not given up yet.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &PartitionId> {
+        self.assigned.keys().chain(self.to_revoke.keys())
+    }
+
     /// Whether nobody else may have a partition yet.
     pub(super) fn holds(&self, partition: &PartitionId) -> bool {
         self.assigned.contains_key(partition) || self.to_revoke.contains_key(partition)
