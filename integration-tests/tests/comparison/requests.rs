@@ -1,6 +1,7 @@
 //! Requests in few words.
 
 mod committed;
+mod consumer_groups;
 mod fetch;
 mod groups;
 mod offsets;
@@ -12,6 +13,7 @@ use kafka_protocol::messages::TopicName;
 use kafka_protocol::protocol::StrBytes;
 
 pub(crate) use committed::{asked_group, commit, fetch_committed, fetch_committed_as};
+pub(crate) use consumer_groups::{beat, full_beat, owned};
 pub(crate) use fetch::{AT_ONCE_MS, Fetch};
 pub(crate) use groups::{
     assignment, describe_consumer_groups, describe_groups, find_coordinator, group_id, heartbeat,

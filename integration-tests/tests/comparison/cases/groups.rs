@@ -3,8 +3,14 @@
 pub(super) mod classic;
 pub(super) mod classic_errors;
 pub(super) mod committed;
+pub(super) mod consumer;
+pub(super) mod consumer_errors;
+pub(super) mod consumer_rebalances;
+pub(super) mod consumer_static;
+pub(super) mod consumer_subscriptions;
 pub(super) mod coordinators;
 pub(super) mod lists;
+pub(super) mod protocols_mixed;
 pub(super) mod rebalances;
 pub(super) mod static_members;
 
@@ -13,14 +19,15 @@ use std::ops::RangeInclusive;
 use anyhow::Result;
 use bytes::Bytes;
 use kafka_protocol::messages::{
-    DescribeGroupsRequest, HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest,
-    OffsetCommitRequest, OffsetFetchRequest, SyncGroupRequest,
+    ConsumerGroupHeartbeatRequest, DescribeGroupsRequest, HeartbeatRequest, JoinGroupRequest,
+    LeaveGroupRequest, OffsetCommitRequest, OffsetFetchRequest, SyncGroupRequest,
 };
 use kafka_protocol::protocol::{Message, Request, StrBytes};
 
 use crate::engine::{Names, Pair};
 use crate::requests::{
-    assignment, commit, describe_groups, fetch_committed, heartbeat, join, leave, sync,
+    assignment, beat, commit, describe_consumer_groups, describe_groups, fetch_committed,
+    full_beat, heartbeat, join, leave, owned, sync,
 };
 
 /// A script of several APIs goes by steps: each API has the version of the step's number, or that of its own that is next to it.
@@ -164,5 +171,102 @@ impl Classic {
         let version = version_at::<DescribeGroupsRequest>(self.step);
         let request = |_: &Names| describe_groups(&[&self.id]);
         pair.compare(case, version, request).await.map(drop)
+    }
+}
+
+/// A group of KIP-848, and the version in which its members send heartbeats.
+struct Consumers {
+    id: String,
+    topic: String,
+    version: i16,
+}
+
+impl Consumers {
+    async fn new(pair: &mut Pair, name: &str, topic: &str, version: i16) -> Result<Self> {
+        Ok(Self {
+            id: pair.group(name).await?,
+            topic: topic.to_owned(),
+            version,
+        })
+    }
+
+    /// A member that says everything, as when it joins with epoch 0; its next epoch.
+    async fn full(
+        &self,
+        pair: &mut Pair,
+        case: &str,
+        (member, epoch): (&str, i32),
+        topics: &[&str],
+        owned_partitions: &[i32],
+    ) -> Result<i32> {
+        let request = |names: &Names| {
+            let owned = match owned_partitions {
+                [] => Vec::new(),
+                own => vec![owned(names.topic(&self.topic), own)],
+            };
+            full_beat(&self.id, names.member(member), epoch, topics, owned)
+        };
+        self.send(pair, case, request).await
+    }
+
+    /// A member joins that consumes the group's topic; its epoch.
+    async fn join(&self, pair: &mut Pair, case: &str, member: &str) -> Result<i32> {
+        self.full(pair, case, (member, 0), &[&self.topic], &[])
+            .await
+    }
+
+    /// A member for which nothing has changed, or that says what it owns of the group's topic; its next epoch.
+    async fn beat(
+        &self,
+        pair: &mut Pair,
+        case: &str,
+        (member, epoch): (&str, i32),
+        owned_partitions: Option<&[i32]>,
+    ) -> Result<i32> {
+        let request = |names: &Names| {
+            let own = owned_partitions.map(|partitions| match partitions {
+                [] => Vec::new(),
+                own => vec![owned(names.topic(&self.topic), own)],
+            });
+            beat(&self.id, names.member(member), epoch).with_topic_partitions(own)
+        };
+        self.send(pair, case, request).await
+    }
+
+    /// Sends a heartbeat; the member's next epoch.
+    async fn send(
+        &self,
+        pair: &mut Pair,
+        case: &str,
+        make: impl Fn(&Names) -> ConsumerGroupHeartbeatRequest,
+    ) -> Result<i32> {
+        let answers = pair.compare(case, self.version, make).await?;
+        Ok(answers.real.map_or(0, |answer| answer.member_epoch))
+    }
+
+    async fn describe(&self, pair: &mut Pair, case: &str) -> Result<()> {
+        let request = |_: &Names| describe_consumer_groups(&[&self.id]);
+        pair.compare(case, self.version, request).await.map(drop)
+    }
+
+    /// Commits an offset of a partition, as a member of an epoch.
+    async fn commit(
+        &self,
+        pair: &mut Pair,
+        case: &str,
+        (member, epoch): (&str, i32),
+        partition: i32,
+    ) -> Result<()> {
+        for version in [
+            OffsetCommitRequest::VERSIONS.max - 1,
+            OffsetCommitRequest::VERSIONS.max,
+        ] {
+            let request = |names: &Names| {
+                let at = (self.topic.as_str(), partition, 5);
+                commit(&self.id, names.member(member), epoch, at, "")
+            };
+            pair.compare(case, version, request).await?;
+        }
+        Ok(())
     }
 }

@@ -7,10 +7,11 @@ use kafka_protocol::protocol::StrBytes;
 
 use super::names::Names;
 use super::pair::{Pair, Started};
-use crate::requests::{find_coordinator, heartbeat};
+use crate::requests::{beat, find_coordinator, heartbeat};
 
 const FIND_COORDINATOR: i16 = 3;
 const HEARTBEAT: i16 = 0;
+const CONSUMER_HEARTBEAT: i16 = 1;
 /// Of so many groups in a row at least one is on node 1 of both.
 const GROUPS_TRIED: usize = 200;
 
@@ -115,5 +116,25 @@ impl Pair {
         self.ours
             .wait_until(1, &ours, HEARTBEAT, |answer| answer.error_code == told)
             .await
+    }
+
+    /// Waits until Kafka's coordinator has come to an epoch by itself, which a member learns with its heartbeats.
+    pub(crate) async fn wait_for_epoch(
+        &mut self,
+        group: &str,
+        member: &str,
+        (from, to): (i32, i32),
+    ) -> Result<()> {
+        let request = beat(group, self.real.names.member(member), from);
+        self.wait_until(1, &request, CONSUMER_HEARTBEAT, |answer| {
+            answer.member_epoch == to
+        })
+        .await?;
+        // the test broker has come to it before, or does with the same heartbeat
+        let request = beat(group, self.ours.names.member(member), from);
+        self.ours
+            .ask(1, &request, CONSUMER_HEARTBEAT)
+            .await
+            .map(drop)
     }
 }
