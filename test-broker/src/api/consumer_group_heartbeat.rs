@@ -37,9 +37,14 @@ pub(super) fn handle(
     let (member, beaten) = match done {
         Ok(done) => done,
         Err(error) => {
+            // who does not coordinate the group has not looked at the request
+            let says_why = !matches!(
+                error,
+                ResponseError::NotCoordinator | ResponseError::CoordinatorLoadInProgress
+            );
             return response
                 .with_error_code(error.code())
-                .with_error_message(Some(text(&error.to_string())));
+                .with_error_message(says_why.then(|| text(&error.to_string())));
         }
     };
     let interval = match beaten.epoch {

@@ -2,7 +2,8 @@
 
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::{
-    ConsumerGroupDescribeRequest, DescribeGroupsRequest, FindCoordinatorRequest, GroupId,
+    ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, DescribeGroupsRequest,
+    FindCoordinatorRequest, GroupId,
 };
 use test_broker::TestBroker;
 
@@ -61,6 +62,12 @@ async fn who_does_not_coordinate_has_nothing_to_say() {
         .map(|g| (g.error_code, g.error_message.clone()))
         .collect();
     assert_eq!(told, [(not_here, None)]);
+    let request = ConsumerGroupHeartbeatRequest::default()
+        .with_group_id(GroupId(text(GROUP)))
+        .with_member_id(text("a"))
+        .with_member_epoch(1);
+    let answer = client.call(&request, 1).await;
+    assert_eq!((answer.error_code, answer.error_message), (not_here, None));
 }
 
 #[tokio::test]
