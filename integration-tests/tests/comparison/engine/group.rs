@@ -2,14 +2,18 @@
 
 use anyhow::{Context, Result};
 use kafka_protocol::ResponseError;
-use kafka_protocol::messages::{HeartbeatRequest, JoinGroupRequest, JoinGroupResponse};
+use kafka_protocol::messages::{
+    FindCoordinatorResponse, HeartbeatRequest, JoinGroupRequest, JoinGroupResponse,
+};
 use kafka_protocol::protocol::StrBytes;
 
 use super::names::Names;
 use super::pair::{Pair, Started};
 use crate::requests::{beat, find_coordinator, heartbeat};
 
-const FIND_COORDINATOR: i16 = 3;
+/// The key type of groups.
+const GROUP: i8 = 0;
+const FIND_COORDINATOR: i16 = 6;
 const HEARTBEAT: i16 = 0;
 const CONSUMER_HEARTBEAT: i16 = 1;
 /// Of so many groups in a row at least one is on node 1 of both.
@@ -21,7 +25,9 @@ impl Pair {
         for _ in 0..GROUPS_TRIED {
             self.groups_named += 1;
             let id = format!("{name}-{}", self.groups_named);
-            if self.broker.coordinator(&id) == Some(1) && self.real_coordinator(&id).await? == 1 {
+            if self.broker.coordinator(&id) == Some(1)
+                && self.real_coordinator(GROUP, &id).await? == 1
+            {
                 self.wait_until_coordinated(&id).await?;
                 self.real.names.add_group(&id);
                 self.ours.names.add_group(&id);
@@ -31,17 +37,21 @@ impl Pair {
         anyhow::bail!("node 1 coordinates no group {name}")
     }
 
-    /// The real coordinator of a group, once there is one.
-    pub(crate) async fn real_coordinator(&mut self, group: &str) -> Result<i32> {
-        let request = find_coordinator(FIND_COORDINATOR, 0, group);
-        let known = |error_code| error_code == 0;
+    /// The node that really coordinates what a key says, once there is one: Kafka creates the topic that it needs when it is asked first.
+    pub(crate) async fn real_coordinator(&mut self, key_type: i8, key: &str) -> Result<i32> {
+        let request = find_coordinator(FIND_COORDINATOR, key_type, key);
+        let error = |answer: &FindCoordinatorResponse| {
+            let first = answer.coordinators.first();
+            first.map(|found| found.error_code)
+        };
         self.wait_until(1, &request, FIND_COORDINATOR, |answer| {
-            known(answer.error_code)
+            error(answer) == Some(0)
         })
         .await?;
         let reply = self.real.ask(1, &request, FIND_COORDINATOR).await?;
         let answer = reply.answer.map_err(anyhow::Error::msg)?;
-        Ok(answer.node_id.0)
+        let found = answer.coordinators.first().context("no coordinator")?;
+        Ok(found.node_id.0)
     }
 
     /// Waits until the real coordinator has read its groups.

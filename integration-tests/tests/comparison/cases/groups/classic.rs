@@ -3,9 +3,9 @@
 use anyhow::Result;
 use kafka_protocol::messages::LeaveGroupRequest;
 
-use super::{Classic, STEPS, version_at};
+use super::{Classic, MEMBER_ID_REQUIRED, STEPS, version_at};
 use crate::engine::{Names, Pair};
-use crate::requests::leave;
+use crate::requests::{leave, text};
 
 const TOPIC: &str = "classic-groups";
 /// Of members that nobody knows.
@@ -86,7 +86,22 @@ async fn after(pair: &mut Pair, group: &Classic) -> Result<()> {
     let version = version_at::<LeaveGroupRequest>(group.step);
     let nobody = |_: &Names| leave(version, &group.id, &[]);
     pair.compare("nobody leaves", version, nobody).await?;
-    // what it was in before does not matter
+    // what it was before does not matter
+    let of_connect = |names: &Names| {
+        let member = group.join_request(names, "");
+        member.with_protocol_type(text("connect"))
+    };
+    pair.join("another protocol type", group.step, "c", of_connect)
+        .await?;
+    if group.step >= MEMBER_ID_REQUIRED {
+        let of_connect = |names: &Names| {
+            let member = group.join_request(names, "c");
+            member.with_protocol_type(text("connect"))
+        };
+        pair.join("another protocol type", group.step, "c", of_connect)
+            .await?;
+    }
+    group.leave(pair, "another protocol type", &["c"]).await?;
     let third = group.enter(pair, "b").await?;
     group.sync(pair, "a new member", "b", third, &["b"]).await?;
     group

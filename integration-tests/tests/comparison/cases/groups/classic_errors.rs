@@ -7,11 +7,11 @@ use kafka_protocol::messages::{
 };
 
 use super::super::versions;
-use super::{Classic, STATIC_MEMBERS, STEPS};
+use super::{Classic, MEMBER_ID_REQUIRED, STATIC_MEMBERS, STEPS};
 use crate::engine::{Names, Pair};
 use crate::requests::{
-    commit, describe_groups, fetch_committed, group_id, heartbeat, join, leave, protocols, sync,
-    text,
+    commit, describe_groups, fetch_committed, fetch_committed_as, group_id, heartbeat, join, leave,
+    protocols, sync, text,
 };
 
 const TOPIC: &str = "classic-errors";
@@ -44,7 +44,12 @@ pub(crate) async fn run(pair: &mut Pair) -> Result<()> {
     commits(pair, id, generation).await?;
     leaves(pair, id).await?;
     describes(pair, id).await?;
+    fetches(pair, id, generation).await?;
     no_group(pair).await?;
+    long_id(pair).await?;
+    for version in MEMBER_ID_REQUIRED..=*STEPS.end() {
+        ids_alone(pair, version).await?;
+    }
     group
         .heartbeat(pair, "is still there", "a", generation)
         .await
@@ -284,7 +289,7 @@ async fn describes(pair: &mut Pair, group: &str) -> Result<()> {
 /// Requests that name no group.
 async fn no_group(pair: &mut Pair) -> Result<()> {
     // it has a coordinator too
-    let node = pair.real_coordinator("").await?;
+    let node = pair.real_coordinator(0, "").await?;
     pair.broker.move_coordinator("", node)?;
     let case = "empty group id";
     for version in versions::<SyncGroupRequest>() {
@@ -330,4 +335,80 @@ async fn no_group(pair: &mut Pair) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What members of classic groups say of themselves when they fetch offsets.
+async fn fetches(pair: &mut Pair, group: &str, generation: i32) -> Result<()> {
+    for version in versions::<OffsetFetchRequest>() {
+        for (case, member, epoch) in [
+            ("a member", Some("a"), generation),
+            ("older generation", Some("a"), generation - 1),
+            ("unknown member", Some(NOBODY), generation),
+            ("nobody", None, -1),
+        ] {
+            pair.compare(case, version, |names| {
+                let member = member.map(|member| names.member(member));
+                fetch_committed_as(version, group, Some(&[(TOPIC, &[0])]), member, epoch)
+            })
+            .await?;
+        }
+    }
+    Ok(())
+}
+
+/// Groups may have long names.
+async fn long_id(pair: &mut Pair) -> Result<()> {
+    let group = pair.group(&"g".repeat(2_000)).await?;
+    for version in versions::<JoinGroupRequest>() {
+        pair.compare("a long group id", version, |_| {
+            join(version, &group, TOPIC, NOBODY.into())
+        })
+        .await?;
+    }
+    for version in versions::<OffsetCommitRequest>() {
+        pair.compare("a long group id", version, |_| {
+            commit(&group, "".into(), -1, (TOPIC, 0, 1), "")
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Members that were told an id and have not joined with it.
+async fn ids_alone(pair: &mut Pair, version: i16) -> Result<()> {
+    let group = Classic::new(pair, "errors-ids", TOPIC, version).await?;
+    let new = |names: &Names| group.join_request(names, "");
+    pair.join("is told its id", version, "p", new).await?;
+    group.leave(pair, "has an id alone", &["p"]).await?;
+    group.leave(pair, "had an id alone", &["p"]).await?;
+    group.join(pair, "had an id alone", "p").await?;
+    if version >= STATIC_MEMBERS {
+        pair.join("is told its id", version, "q", new).await?;
+        pair.compare("with an instance id later", version, |names| {
+            group
+                .join_request(names, "q")
+                .with_group_instance_id(Some(text("instance")))
+        })
+        .await?;
+        group
+            .leave(pair, "with an instance id later", &["q"])
+            .await?;
+    }
+    pair.join("is told its id", version, "r", new).await?;
+    let generation = group.enter(pair, "s").await?;
+    group
+        .heartbeat(pair, "another one has an id", "s", generation)
+        .await?;
+    group
+        .heartbeat(pair, "has an id alone", "r", generation)
+        .await?;
+    group
+        .sync(pair, "another one has an id", "s", generation, &["s"])
+        .await?;
+    group
+        .leave(pair, "has an id alone, into a stable group", &["r"])
+        .await?;
+    group
+        .heartbeat(pair, "who had an id is gone", "s", generation)
+        .await
 }

@@ -21,6 +21,7 @@ pub(crate) async fn run(pair: &mut Pair) -> Result<()> {
         topics(pair, version).await?;
         assignors(pair, version).await?;
         others(pair, version).await?;
+        ranges(pair, version).await?;
     }
     patterns(pair).await?;
     topics_come_and_go(pair).await
@@ -124,6 +125,33 @@ async fn others(pair: &mut Pair, version: i16) -> Result<()> {
         .beat(pair, "beside one without a topic", ("a", a), None)
         .await?;
     group.describe(pair, "beside one without a topic").await
+}
+
+/// Runs of partitions of two topics, for members that consume one or both.
+async fn ranges(pair: &mut Pair, version: i16) -> Result<()> {
+    let group = Consumers::new(pair, "consumer-ranges", TOPIC, version).await?;
+    for (member, topics) in [
+        ("c", &[TOPIC, SECOND] as &[&str]),
+        ("a", &[TOPIC]),
+        ("d", &[SECOND]),
+        ("b", &[SECOND, TOPIC]),
+    ] {
+        let case = format!("range, {member} joins");
+        let request = |names: &Names| {
+            full_beat(&group.id, names.member(member), 0, topics, Vec::new())
+                .with_server_assignor(Some(text("range")))
+        };
+        group.send(pair, &case, request).await?;
+        group.describe(pair, &case).await?;
+    }
+    let request = |names: &Names| {
+        full_beat(&group.id, names.member("z"), 0, &[TOPIC], Vec::new())
+            .with_instance_id(Some(text("instance")))
+    };
+    group
+        .send(pair, "range, a static one joins", request)
+        .await?;
+    group.describe(pair, "range, a static one joins").await
 }
 
 /// Patterns have to fit whole names. Kafka looks them up in the background, so what comes of them is compared when it is there.

@@ -2,21 +2,25 @@
 
 use anyhow::Result;
 use kafka_protocol::messages::{
-    ConsumerGroupDescribeRequest, DescribeGroupsRequest, FindCoordinatorRequest, HeartbeatRequest,
-    JoinGroupRequest, LeaveGroupRequest, OffsetCommitRequest, OffsetFetchRequest, SyncGroupRequest,
+    ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, DescribeGroupsRequest,
+    FindCoordinatorRequest, HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest,
+    OffsetCommitRequest, OffsetFetchRequest, SyncGroupRequest,
 };
 
 use super::super::versions;
 use crate::engine::Pair;
 use crate::requests::{
-    commit, describe_consumer_groups, describe_groups, fetch_committed, find_coordinator,
-    heartbeat, join, leave, sync, text,
+    beat, commit, describe_consumer_groups, describe_groups, fetch_committed, find_coordinator,
+    full_beat, heartbeat, join, leave, sync, text,
 };
 
 const TOPIC: &str = "coordinators";
 const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
+const TRANSACTIONAL_ID: &str = "t";
 const SHARE: i8 = 2;
+/// Group, topic id and partition.
+const SHARE_KEY: &str = "g:AAAAAAAAQACAAAAAAAAAAQ:0";
 const SEVERAL_KEYS: i16 = 4;
 /// Until then there are only groups.
 const KEY_TYPES: i16 = 1;
@@ -27,6 +31,8 @@ pub(crate) async fn run(pair: &mut Pair) -> Result<()> {
     pair.create(TOPIC, &[&[1]]).await?;
     let group = pair.group("coordinators").await?;
     let other = pair.group("coordinators").await?;
+    pair.real_coordinator(TRANSACTION, TRANSACTIONAL_ID).await?;
+    pair.real_coordinator(SHARE, SHARE_KEY).await?;
     for version in versions::<FindCoordinatorRequest>() {
         for node in [1, OTHER_NODE] {
             pair.compare_at(node, "a group", version, |_| {
@@ -42,8 +48,8 @@ pub(crate) async fn run(pair: &mut Pair) -> Result<()> {
                 .await?;
             }
             for (case, key_type, key) in [
-                ("a transaction", TRANSACTION, "t"),
-                ("a share group", SHARE, "g:AAAAAAAAQACAAAAAAAAAAQ:0"),
+                ("a transaction", TRANSACTION, TRANSACTIONAL_ID),
+                ("a share group", SHARE, SHARE_KEY),
                 (
                     "a share group without a partition",
                     SHARE,
@@ -137,6 +143,21 @@ async fn not_here(pair: &mut Pair, group: &str) -> Result<()> {
     for version in versions::<DescribeGroupsRequest>() {
         pair.compare_at(node, case, version, |_| describe_groups(&[group]))
             .await?;
+    }
+    for version in versions::<ConsumerGroupHeartbeatRequest>() {
+        for (case, epoch) in [(case, 1), ("not the coordinator, leaves", -1)] {
+            pair.compare_at(node, case, version, |_| beat(group, "a".into(), epoch))
+                .await?;
+        }
+        pair.compare_at(node, "not the coordinator, joins", version, |_| {
+            full_beat(group, "a".into(), 0, &[TOPIC], Vec::new())
+        })
+        .await?;
+        pair.compare_at(node, "not the coordinator, bad assignor", version, |_| {
+            let joins = full_beat(group, "a".into(), 0, &[TOPIC], Vec::new());
+            joins.with_server_assignor(Some(text("sticky")))
+        })
+        .await?;
     }
     for version in versions::<ConsumerGroupDescribeRequest>() {
         pair.compare_at(node, case, version, |_| describe_consumer_groups(&[group]))
