@@ -38,6 +38,7 @@ pub(crate) fn all(totals: &Arc<Mutex<Totals>>) -> Vec<Trial> {
     vec![
         // the longest ones first
         subject(totals, "session_cache", Small, session_cache::run),
+        subject(totals, "group_timeouts", Two, groups::timeouts::run),
         subject(totals, "rebalances", Two, groups::rebalances::run),
         subject(totals, "static_members", Two, groups::static_members::run),
         subject(totals, "classic_groups", Two, groups::classic::run),

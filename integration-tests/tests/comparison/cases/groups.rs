@@ -13,6 +13,7 @@ pub(super) mod lists;
 pub(super) mod protocols_mixed;
 pub(super) mod rebalances;
 pub(super) mod static_members;
+pub(super) mod timeouts;
 
 use std::ops::RangeInclusive;
 

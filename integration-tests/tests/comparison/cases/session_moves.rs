@@ -31,6 +31,10 @@ pub(super) async fn move_leader(pair: &mut Pair, topic: &str, to: i32) -> Result
     let name = topic.to_owned();
     spawn_blocking(move || KAFKA.move_leader(&name, 0, to)).await??;
     pair.broker.move_leader(topic, 0, to)?;
+    // the others learn of it by themselves
+    for node in pair.broker.node_ids() {
+        pair.wait_until_known(node, topic, 0, node == to).await?;
+    }
     Ok(())
 }
 

@@ -9,12 +9,16 @@ use kafka_protocol::protocol::StrBytes;
 
 use super::names::Names;
 use super::pair::{Pair, Started};
-use crate::requests::{beat, find_coordinator, heartbeat};
+use crate::requests::{
+    beat, describe_consumer_groups, describe_groups, find_coordinator, heartbeat,
+};
 
 /// The key type of groups.
 const GROUP: i8 = 0;
 const FIND_COORDINATOR: i16 = 6;
 const HEARTBEAT: i16 = 0;
+const DESCRIBE_GROUPS: i16 = 5;
+const DESCRIBE_CONSUMER_GROUPS: i16 = 1;
 const CONSUMER_HEARTBEAT: i16 = 1;
 /// Of so many groups in a row at least one is on node 1 of both.
 const GROUPS_TRIED: usize = 200;
@@ -126,6 +130,32 @@ impl Pair {
         self.ours
             .wait_until(1, &ours, HEARTBEAT, |answer| answer.error_code == told)
             .await
+    }
+
+    /// Waits until a classic group is in a state on both.
+    pub(crate) async fn wait_for_state(&mut self, group: &str, state: &str) -> Result<()> {
+        let request = describe_groups(&[group]);
+        for side in [&mut self.real, &mut self.ours] {
+            side.wait_until(1, &request, DESCRIBE_GROUPS, |answer| {
+                let mut groups = answer.groups.iter();
+                groups.all(|group| group.group_state.as_str() == state)
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until a group of KIP-848 has so many members on both.
+    pub(crate) async fn wait_for_members(&mut self, group: &str, count: usize) -> Result<()> {
+        let request = describe_consumer_groups(&[group]);
+        for side in [&mut self.real, &mut self.ours] {
+            side.wait_until(1, &request, DESCRIBE_CONSUMER_GROUPS, |answer| {
+                let mut groups = answer.groups.iter();
+                groups.all(|group| group.members.len() == count)
+            })
+            .await?;
+        }
+        Ok(())
     }
 
     /// Waits until Kafka's coordinator has come to an epoch by itself, which a member learns with its heartbeats.

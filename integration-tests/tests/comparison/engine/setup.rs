@@ -59,7 +59,7 @@ impl Pair {
     }
 
     /// Waits until a real node knows of a partition, and leads it if it `leads`.
-    async fn wait_until_known(
+    pub(crate) async fn wait_until_known(
         &mut self,
         node: i32,
         topic: &str,
