@@ -158,6 +158,7 @@ impl ConsumerGroup {
         if self.members.is_empty() {
             // there is nothing to assign
             self.target_epoch = self.epoch;
+            self.known.clear();
         }
     }
 

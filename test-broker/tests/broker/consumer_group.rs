@@ -384,6 +384,26 @@ async fn only_a_subscription_takes_the_epoch_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_topic_that_went_with_its_last_subscriber_takes_the_epoch_on_once() {
+    let broker = broker();
+    let mut a = Member::new(&broker, "a", None);
+    let mut b = Member::new(&broker, "b", None);
+    let nothing = b.join_request().with_subscribed_topic_names(Some(vec![]));
+    a.join().await;
+    b.call(&nothing).await;
+    let leave = a.request().with_member_epoch(-1);
+    assert_eq!((a.call(&leave).await, b.beat().await), (None, None));
+    assert_eq!(b.epoch, 3);
+    // and if nobody is left
+    b.call(&nothing.clone().with_member_epoch(-1)).await;
+    a.join().await;
+    assert_eq!(a.epoch, 5);
+    a.call(&leave).await;
+    b.call(&nothing).await;
+    assert_eq!(b.epoch, 6);
+}
+
+#[tokio::test(start_paused = true)]
 async fn members_are_taken_out_by_administrators() {
     let broker = broker();
     let mut a = Member::new(&broker, "a", None);

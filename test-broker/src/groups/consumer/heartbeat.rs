@@ -73,10 +73,12 @@ impl ConsumerGroup {
         self.admit(beat, admission);
         let changed = self.update(beat, topics);
         let metadata = self.metadata(topics);
-        if changed || metadata != self.known {
+        // if somebody left, the epoch was raised for the topics too that went with it
+        let was_raised = self.epoch > self.target_epoch;
+        if changed || (metadata != self.known && !was_raised) {
             self.epoch = self.epoch.saturating_add(1);
-            self.known = metadata;
         }
+        self.known = metadata;
         if self.epoch > self.target_epoch {
             self.assign(topics);
         }
