@@ -63,8 +63,9 @@
 //! - Offsets of a group are kept as long as the group's topics are; there are no transactional commits.
 //! - A group of KIP-848 is assigned at once and its patterns are looked up at once, where Kafka batches assignments for a
 //!   second (`group.consumer.assignment.interval.ms`) and looks patterns up every ten minutes; patterns are those of crate
-//!   `regex`, which like Kafka's RE2J has no look-around. Members of the two protocols do not mix in one group
-//!   (`group.consumer.migration.policy` = `disabled`).
+//!   `regex`, which like Kafka's RE2J has no look-around; members of the two protocols do not mix in one group
+//!   (`group.consumer.migration.policy` = `disabled`). Which member gets which partitions from the assignor `uniform` is its
+//!   own choice, as evenly and with as few moves as Kafka's.
 //! - Error messages are in words of its own. Error codes are Kafka's.
 //!
 //! # Clients that cannot be trusted

@@ -241,6 +241,8 @@ async fn a_static_member_keeps_its_partitions_while_it_is_away() {
     assert_eq!(b.owned.len(), 0, "they are a's");
     assert_eq!(again.join().await, None);
     assert_eq!(again.owned.len(), 2);
+    let kept = again.owned[0];
+    assert_eq!(again.commit(kept, 0).await, 0, "it has it from the first");
     a.epoch = 2;
     assert_eq!(a.beat().await, Some(ResponseError::FencedInstanceId));
 }

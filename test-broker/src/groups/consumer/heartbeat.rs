@@ -138,6 +138,8 @@ impl ConsumerGroup {
             member.epoch = 0;
             member.previous_epoch = 0;
             member.state = MemberState::Stable;
+            // it may commit from its first epoch on what it had under the old id
+            member.assigned.values_mut().for_each(|since| *since = 0);
         }
     }
 
