@@ -39,6 +39,7 @@ pub(crate) fn all(totals: &Arc<Mutex<Totals>>) -> Vec<Trial> {
         // the longest ones first
         subject(totals, "session_cache", Small, session_cache::run),
         subject(totals, "group_timeouts", Two, groups::timeouts::run),
+        subject(totals, "consumer_walks", Two, groups::consumer_walks::run),
         subject(totals, "rebalances", Two, groups::rebalances::run),
         subject(totals, "static_members", Two, groups::static_members::run),
         subject(totals, "classic_groups", Two, groups::classic::run),

@@ -8,6 +8,7 @@ pub(super) mod consumer_errors;
 pub(super) mod consumer_rebalances;
 pub(super) mod consumer_static;
 pub(super) mod consumer_subscriptions;
+pub(super) mod consumer_walks;
 pub(super) mod coordinators;
 pub(super) mod lists;
 pub(super) mod protocols_mixed;
