@@ -78,6 +78,8 @@ enum Leaving {
         option: LeaveOption,
         /// The coordinator is not looked for longer.
         until: Instant,
+        /// A join that is on its way is not waited for longer.
+        joins_until: Instant,
     },
     Asked(AskId),
 }
@@ -185,10 +187,24 @@ impl Classic {
     }
 
     fn leave(&mut self, context: &mut Context<'_>) {
-        let Some(Leaving::Wanted { option, until }) = self.leaving else {
+        let Some(Leaving::Wanted {
+            option,
+            until,
+            joins_until,
+        }) = self.leaving
+        else {
             return;
         };
-        if self.seat.is_handing_over() || !context.may_leave {
+        let is_busy = self.seat.is_handing_over() || !context.may_leave;
+        if self.is_joining() {
+            if is_busy && context.now < joins_until {
+                self.assign(context);
+                self.beat(context);
+                return;
+            }
+            self.give_up_joining(context);
+        }
+        if is_busy {
             self.beat(context);
             return;
         }
@@ -213,6 +229,20 @@ impl Classic {
         } else {
             self.beat(context);
         }
+    }
+
+    /// A generation is on its way.
+    const fn is_joining(&self) -> bool {
+        match self.state {
+            State::Joining(_) | State::Assigning(..) | State::Syncing(_) => true,
+            State::Unjoined | State::Stable => false,
+        }
+    }
+
+    /// The connection is taken until all members have joined, or the leader has assigned.
+    fn give_up_joining(&mut self, context: &mut Context<'_>) {
+        context.lose_coordinator("a join is given up to leave the group", None);
+        self.state = State::Unjoined;
     }
 
     fn gone(&mut self, context: &mut Context<'_>) {
@@ -280,9 +310,12 @@ impl Membership for Classic {
             Some(_) => Some("the subscription changed"),
             None => Some("the consumer subscribed"),
         };
-        if let Some(Leaving::Asked(_)) = self.leaving {
+        match self.leaving {
             // it is too late to stay
-            self.gone(context);
+            Some(Leaving::Asked(_)) => self.gone(context),
+            // with what it owned then
+            Some(Leaving::Wanted { .. }) if self.is_joining() => self.give_up_joining(context),
+            _ => {}
         }
         self.leaving = None;
         self.topics = Some(topics);
@@ -295,18 +328,20 @@ impl Membership for Classic {
     fn unsubscribe(&mut self, option: LeaveOption, context: &mut Context<'_>) {
         if self.topics.take().is_some() {
             self.rejoin = None;
-            if matches!(self.state, State::Joining(_) | State::Syncing(_)) {
-                // the connection is taken until all members have joined, or the leader has assigned; and until then the
-                // generation that this member had is the one that commits are accepted of
-                context.lose_coordinator("a join is given up to leave the group", None);
-                self.state = State::Unjoined;
-            }
             self.seat.resign(context);
         }
         if !matches!(self.leaving, Some(Leaving::Asked(_))) {
+            // Where members keep partitions while they join (KIP-429) there may be something to commit yet, and once all have
+            // joined only the new generation may: this member is part of it, and what it owned is nobody else's before it has
+            // left. They hear of the rebalance by their heartbeats; those that do not poll are not waited for.
+            let patience = 2 * self.heartbeat.interval();
+            let at_most = context
+                .closes_at
+                .map(|at| at.duration_since(context.now) / 2);
             self.leaving = Some(Leaving::Wanted {
                 option,
                 until: context.now + self.session_timeout,
+                joins_until: context.now + at_most.map_or(patience, |most| most.min(patience)),
             });
         }
     }
@@ -349,6 +384,10 @@ impl Membership for Classic {
             }),
             State::Unjoined | State::Stable => Ok(Some(self.who())),
         }
+    }
+
+    fn will_know_who(&self) -> bool {
+        self.leaving.is_some() && self.is_joining()
     }
 
     fn shown(&self) -> (Arc<str>, i32) {
@@ -413,6 +452,7 @@ impl Membership for Classic {
         let heartbeat = beats.then(|| self.heartbeat.due(listens)).flatten();
         let poll = self.poll_due(context);
         let leave = match self.leaving {
+            Some(Leaving::Wanted { joins_until, .. }) if self.is_joining() => Some(joins_until),
             Some(Leaving::Wanted { until, .. }) if !listens => Some(until),
             _ => None,
         };

@@ -98,10 +98,10 @@ impl Commits {
         self.queued.offsets.extend(offsets);
     }
 
-    /// Sends what waits, as who the member is: `Err` if it is nobody who may commit now.
+    /// Sends what waits, as who the member is: `Err` if it is nobody who may commit now, `None` if that is known later.
     pub(super) fn act(
         &mut self,
-        identity: Result<Option<Identity>, GroupError>,
+        identity: Option<Result<Option<Identity>, GroupError>>,
         ended: &mut Vec<Ended>,
         context: &mut Context<'_>,
     ) {
@@ -114,11 +114,12 @@ impl Commits {
             return;
         }
         let identity = match identity {
-            Ok(identity) => identity,
-            Err(error) => {
+            Some(Ok(identity)) => identity,
+            Some(Err(error)) => {
                 self.end_queued(&Err(error), ended);
                 return;
             }
+            None => return,
         };
         if !self.retry.is_due(context.now) {
             return;

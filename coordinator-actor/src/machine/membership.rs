@@ -45,6 +45,11 @@ pub(super) trait Membership: fmt::Debug {
     /// As whom to commit: nobody without a subscription.
     fn identity(&self, context: &Context<'_>) -> Result<Option<Identity>, GroupError>;
 
+    /// Whether commits wait until it is known as whom to commit.
+    fn will_know_who(&self) -> bool {
+        false
+    }
+
     /// Its id and generation or epoch, for the application to see.
     fn shown(&self) -> (Arc<str>, i32);
 

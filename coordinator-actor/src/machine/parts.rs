@@ -106,7 +106,8 @@ impl Parts<'_> {
                 let let_go = self.member.seat_mut().take_let_go();
                 self.commits.let_go(&let_go, self.ended, context);
             }
-            let identity = self.member.identity(context);
+            let identity = !self.member.will_know_who();
+            let identity = identity.then(|| self.member.identity(context));
             self.commits.act(identity, self.ended, context);
             let by_epoch = self.identity(context).filter(|identity| identity.by_epoch);
             self.committed.act(by_epoch, context);

@@ -33,6 +33,11 @@ impl Heartbeat {
         }
     }
 
+    /// `heartbeat.interval.ms`.
+    pub(super) const fn interval(&self) -> Duration {
+        self.interval
+    }
+
     /// A generation begins.
     pub(super) fn begin(&mut self, now: Instant) {
         self.next = Some(now + self.interval);

@@ -205,6 +205,10 @@ impl Classic {
             generation: self.generation,
             member_id: Arc::clone(&self.member_id),
         });
+        if self.topics.is_none() {
+            // it is about to leave
+            return;
+        }
         let topics = self.topics.as_ref();
         let foreign: Vec<_> = assigned
             .iter()

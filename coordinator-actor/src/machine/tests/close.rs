@@ -115,3 +115,84 @@ fn b200_whoever_joins_leaves_on_another_connection() {
     world.refuse("LeaveGroup", ErrorCode::NONE);
     assert_eq!(world.closed, 1);
 }
+
+/// Who commits, by generation.
+fn committer(world: &World) -> i32 {
+    match world.last("OffsetCommit") {
+        Request::OffsetCommit {
+            identity: Some(identity),
+            ..
+        } => identity.epoch,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn b136_b198_a_close_in_a_join_commits_in_the_generation_that_comes_of_it() {
+    for state in ["joining", "syncing"] {
+        let mut world = World::member(rarely(silent(cooperative())), &["t-0"]);
+        world.rebalance();
+        if state == "syncing" {
+            let Answer::JoinGroup(Ok(mut answer)) = joined(2) else {
+                unreachable!("it is one");
+            };
+            answer.protocol = "cooperative-sticky".into();
+            world.reply("JoinGroup", Answer::JoinGroup(Ok(answer)));
+        }
+        world.processed = offsets(&[("t-0", 5)]);
+        world.close(LeaveOption::Default, TIMEOUT);
+        // the broker would refuse what it gets between the generations
+        assert_eq!(world.count("OffsetCommit"), 0, "{state}");
+        assert_eq!(world.disconnects, 0, "{state}");
+        if state == "syncing" {
+            world.reply("SyncGroup", synced(&["t-0"]));
+        } else {
+            world.join(2, &["t-0"]);
+        }
+        assert_eq!(committer(&world), 2, "{state}");
+        assert_eq!(world.commit_ok(), offsets(&[("t-0", 5)]), "{state}");
+        assert_eq!(world.assigned, BTreeSet::new(), "{state}");
+        world.refuse("LeaveGroup", ErrorCode::NONE);
+        assert_eq!(world.closed, 1, "{state}");
+    }
+}
+
+#[test]
+fn b136_b200_a_join_that_does_not_end_is_not_waited_for() {
+    let mut world = World::member(rarely(silent(cooperative())), &["t-0"]);
+    world.rebalance();
+    world.processed = offsets(&[("t-0", 5)]);
+    world.close(LeaveOption::Default, TIMEOUT);
+    world.pass(2 * HEARTBEAT);
+    assert_eq!(world.disconnects, 1);
+    world.find();
+    // it is good until all members have joined
+    assert_eq!(committer(&world), 1);
+    world.commit_ok();
+    world.refuse("LeaveGroup", ErrorCode::NONE);
+    assert_eq!(world.closed, 1);
+}
+
+#[test]
+fn b200_a_join_is_not_waited_for_when_there_is_nothing_to_commit() {
+    let mut world = World::member(rarely(silent(cooperative())), &["t-0"]);
+    world.rebalance();
+    world.close(LeaveOption::Default, TIMEOUT);
+    assert_eq!(world.disconnects, 1);
+}
+
+#[test]
+fn whoever_subscribes_again_while_a_join_is_waited_for_joins_anew() {
+    let mut world = World::member(rarely(silent(cooperative())), &["t-0"]);
+    world.rebalance();
+    world.processed = offsets(&[("t-0", 5)]);
+    world.unsubscribe();
+    assert_eq!(world.disconnects, 0);
+    world.subscribe(&["t"]);
+    assert_eq!(world.disconnects, 1);
+    world.find();
+    world.commit_ok();
+    assert!(!world.join_request().member_id.is_empty());
+    world.join(3, &["t-0"]);
+    assert_eq!(world.assigned, parts(&["t-0"]).into_iter().collect());
+}
