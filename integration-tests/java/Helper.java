@@ -35,6 +35,7 @@ public final class Helper {
         Leaders leaders = new Leaders(clients);
         Producing producing = new Producing(clients);
         Consuming consuming = new Consuming(clients);
+        Groups groups = new Groups(clients);
         Metrics metrics = new Metrics();
         Map<String, Command> commands = Map.ofEntries(
             Map.entry("format", Storage::format),
@@ -49,6 +50,7 @@ public final class Helper {
             Map.entry("delete_records", topics::deleteRecords),
             Map.entry("list_offsets", topics::listOffsets),
             Map.entry("committed", topics::committed),
+            Map.entry("describe_group", groups::describe),
             Map.entry("produce", producing::produce),
             Map.entry("produce_records", producing::produceRecords),
             Map.entry("end_transaction", producing::endTransaction),

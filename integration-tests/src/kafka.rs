@@ -34,6 +34,7 @@ mod compaction;
 mod consume;
 mod control;
 mod error;
+mod groups;
 mod helper;
 mod jars;
 mod metrics;
@@ -51,7 +52,9 @@ pub use cluster::{Builder, Cluster};
 pub use consume::{ConsumeSpec, Consumed, Isolation, JavaRecord, TimestampType};
 pub use control::Asked;
 pub use error::{Error, Result};
+pub use groups::{GroupDescription, GroupMember};
 pub use jars::Jars;
+pub use process::Process;
 pub use produce::{
     Codec, ExplicitRecord, Key, Outcome, Partitioning, Place, ProduceSpec, Produced,
     ProducedPartition, Transactions, Value,

@@ -6,15 +6,20 @@
 )]
 
 mod groups {
+    pub(crate) mod child;
     pub(crate) mod churn;
     pub(crate) mod coordinator;
+    pub(crate) mod group;
     pub(crate) mod leave;
     pub(crate) mod member;
+    pub(crate) mod migration;
     pub(crate) mod mixed;
     pub(crate) mod pace;
     pub(crate) mod pattern;
     pub(crate) mod resume;
     pub(crate) mod revoked;
+    pub(crate) mod rough;
+    pub(crate) mod shared;
     pub(crate) mod statics;
     pub(crate) mod wrong;
 }

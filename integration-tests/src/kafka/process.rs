@@ -36,7 +36,7 @@ exit "$status"
 
 /// A running program with its output in files; dropping it kills the program and waits until it is gone.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     shell: Child,
     signals: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
@@ -44,8 +44,13 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a program; its output is added to the two files, which may be one and the same.
-    pub(crate) fn spawn(program: &Command, out: &Path, err: &Path) -> Result<Self> {
+    /// Starts a program with its arguments; its output is added to the two files, which may be one and the same. What else the command
+    /// says, as variables of the environment, has no effect.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`](super::Error::Io) if a file cannot be opened or no shell started. A program that is not there ends with status 127.
+    pub fn spawn(program: &Command, out: &Path, err: &Path) -> Result<Self> {
         let name = program.get_program().to_string_lossy();
         for file in [out, err] {
             File::options()
@@ -84,12 +89,16 @@ impl Process {
     }
 
     /// The program's process id.
-    pub(crate) fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.pid
     }
 
     /// Sends a signal by name (`TERM`). Returns when it is sent; false if the program has ended.
-    pub(crate) fn signal(&mut self, name: &str) -> io::Result<bool> {
+    ///
+    /// # Errors
+    ///
+    /// That the shell which sends it cannot be reached.
+    pub fn signal(&mut self, name: &str) -> io::Result<bool> {
         let Some(signals) = &mut self.signals else {
             return Ok(false);
         };
@@ -103,13 +112,21 @@ impl Process {
         Ok(self.answer()? == "sent")
     }
 
-    /// How the program ended, if it has.
-    pub(crate) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+    /// How the program ended, if it has. One that a signal ended has 128 and the signal's number as its status.
+    ///
+    /// # Errors
+    ///
+    /// That of the operating system.
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.shell.try_wait()
     }
 
     /// Waits for the end of the program; `None` if it still runs after `limit`.
-    pub(crate) fn wait(&mut self, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    ///
+    /// # Errors
+    ///
+    /// That of the operating system.
+    pub fn wait(&mut self, limit: Duration) -> io::Result<Option<ExitStatus>> {
         let end = Instant::now() + limit;
         loop {
             let ended = self.ended()?;

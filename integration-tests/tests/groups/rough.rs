@@ -1,0 +1,187 @@
+//! Members are killed, frozen beyond their session, closed and added, one change upon the other: nothing is lost.
+
+use std::sync::LazyLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use fastrand::Rng;
+use integration_tests::kafka::Cluster;
+
+use super::child::Client;
+use super::group::Group;
+use super::shared::{COOPERATIVE, RANGE, Settings, classic, consumer, length, rng};
+
+const PARTITIONS: i32 = 12;
+const MEMBERS: usize = 6;
+const JAVA: usize = 2;
+/// So many are awake at any time.
+const AWAKE: usize = 2;
+const SESSION_MS: &str = "3000";
+/// A frozen member's session has run out before it is thawed.
+const FROZEN_MS: std::ops::Range<u64> = 3_500..6_000;
+/// Between two changes, half of the time.
+const PAUSE_MS: std::ops::Range<u64> = 0..1_500;
+
+/// Sessions of members end soon, whichever the protocol.
+static KAFKA: LazyLock<Cluster> = LazyLock::new(|| {
+    Cluster::builder()
+        .property("group.min.session.timeout.ms", "1000")
+        .property("group.consumer.min.session.timeout.ms", "1000")
+        .property("group.consumer.session.timeout.ms", SESSION_MS)
+        .property("group.consumer.min.heartbeat.interval.ms", "300")
+        .property("group.consumer.heartbeat.interval.ms", "300")
+        .start()
+        .unwrap_or_else(|error| panic!("{error}"))
+});
+
+#[test]
+fn nothing_is_lost_in_a_rough_classic_group_by_range() -> Result<()> {
+    rough("rough-range", classic_with_short_sessions(RANGE))
+}
+
+#[test]
+fn nothing_is_lost_in_a_rough_classic_group_by_cooperative_sticky() -> Result<()> {
+    rough(
+        "rough-cooperative",
+        classic_with_short_sessions(COOPERATIVE),
+    )
+}
+
+#[test]
+fn nothing_is_lost_in_a_rough_group_of_the_consumer_protocol() -> Result<()> {
+    rough("rough-consumer", consumer())
+}
+
+fn classic_with_short_sessions(strategy: &str) -> Settings<'_> {
+    let mut settings = classic(strategy);
+    settings.push(("session.timeout.ms", SESSION_MS));
+    settings
+}
+
+#[derive(Debug, Default)]
+struct Changes {
+    added: u32,
+    closed: u32,
+    killed: u32,
+    frozen: u32,
+}
+
+/// Who of `Group::members` is frozen, and until when; in the same order.
+type Frozen = Vec<Option<Instant>>;
+
+fn rough(name: &str, settings: Settings<'_>) -> Result<()> {
+    let mut rng = rng(name)?;
+    let length = length()?;
+    let mut group = Group::start(&KAFKA, name, PARTITIONS)?;
+    let mut frozen = Frozen::new();
+    let mut changes = Changes::default();
+    while group.members.len() < MEMBERS {
+        add(&mut group, &mut frozen, &settings, &mut rng)?;
+    }
+    group.await_settled("joined", |_| true)?;
+    let begin = Instant::now();
+    while begin.elapsed() < length {
+        thaw(&mut group, &mut frozen, |until| until <= Instant::now())?;
+        if group.members.len() < MEMBERS && rng.bool() {
+            add(&mut group, &mut frozen, &settings, &mut rng)?;
+            changes.added += 1;
+        } else {
+            disturb(&mut group, &mut frozen, &mut changes, &mut rng)?;
+        }
+        if rng.bool() {
+            thread::sleep(Duration::from_millis(rng.u64(PAUSE_MS)));
+        }
+    }
+    thaw(&mut group, &mut frozen, |_| true)?;
+    group.await_left()?;
+    while group.members.len() < MEMBERS {
+        add(&mut group, &mut frozen, &settings, &mut rng)?;
+    }
+    // those that were frozen have their share again
+    group.await_settled("settled", |_| true)?;
+    let outcome = group.end()?;
+    println!(
+        "{name}: {length:?}, {changes:?}; of {} records none was lost, {} came more than once; {} notes",
+        outcome.produced,
+        outcome.twice,
+        outcome.faults.len()
+    );
+    outcome.ensure_none_failed()
+}
+
+/// Of ours every other one commits by itself.
+fn add(
+    group: &mut Group,
+    frozen: &mut Frozen,
+    settings: &Settings<'_>,
+    rng: &mut Rng,
+) -> Result<()> {
+    let java = group.members.iter();
+    let java = java
+        .filter(|member| member.client() == Client::Java)
+        .count();
+    let client = if java < JAVA {
+        Client::Java
+    } else {
+        Client::Ours
+    };
+    let mut settings = settings.clone();
+    if client == Client::Ours && rng.bool() {
+        settings.push(("enable.auto.commit", "false"));
+    } else {
+        settings.push(("auto.commit.interval.ms", "500"));
+    }
+    group.join(client, &settings)?;
+    frozen.push(None);
+    Ok(())
+}
+
+/// Closes, kills or freezes one, as long as enough are awake.
+fn disturb(
+    group: &mut Group,
+    frozen: &mut Frozen,
+    changes: &mut Changes,
+    rng: &mut Rng,
+) -> Result<()> {
+    let member = rng.usize(..group.members.len());
+    let is_frozen = frozen[member].is_some();
+    let is_ours = group.members[member].client() == Client::Ours;
+    let awake = frozen.iter().filter(|until| until.is_none()).count();
+    match rng.u8(..3) {
+        _ if !is_frozen && awake <= AWAKE => {
+            // the others are coming
+            thread::sleep(Duration::from_millis(200));
+        }
+        0 if !is_frozen => {
+            group.leave(member)?;
+            frozen.remove(member);
+            changes.closed += 1;
+        }
+        1 if is_ours => {
+            group.kill(member)?;
+            frozen.remove(member);
+            changes.killed += 1;
+        }
+        2 if !is_frozen => {
+            group.members[member].freeze()?;
+            frozen[member] = Some(Instant::now() + Duration::from_millis(rng.u64(FROZEN_MS)));
+            changes.frozen += 1;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn thaw(
+    group: &mut Group,
+    frozen: &mut Frozen,
+    mut is_time: impl FnMut(Instant) -> bool,
+) -> Result<()> {
+    for (member, until) in group.members.iter_mut().zip(frozen) {
+        if until.take_if(|until| is_time(*until)).is_some() {
+            member.thaw()?;
+        }
+    }
+    Ok(())
+}
