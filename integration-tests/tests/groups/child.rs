@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use integration_tests::kafka::{Cluster, Jars, Process};
@@ -30,8 +31,20 @@ pub(crate) struct Child {
     /// A line that was not whole when it was read.
     rest: Vec<u8>,
     faults: Vec<String>,
+    frozen_until: Option<Instant>,
+    was_frozen: bool,
     log: PathBuf,
 }
+
+/// The status of a program that a signal ended.
+const fn by_signal(signal: i32) -> i32 {
+    128 + signal
+}
+
+const KILLED: i32 = by_signal(9);
+const TERMINATED: i32 = by_signal(15);
+/// Kafka's console consumer, on an exception of its poll.
+const FAILED: i32 = 1;
 
 impl Child {
     /// Its output goes to two files of its name in the folder.
@@ -78,6 +91,8 @@ impl Child {
             lines: BufReader::new(File::open(out)?),
             rest: Vec::new(),
             faults: Vec::new(),
+            frozen_until: None,
+            was_frozen: false,
             log,
         })
     }
@@ -120,16 +135,27 @@ impl Child {
     pub(crate) fn left(&mut self) -> Result<()> {
         self.ended(match self.client {
             // or of the signal, before it listens
-            Client::Ours => &[0, 128 + 15],
-            // the JVM's own, after its hooks
-            Client::Java => &[128 + 15],
+            Client::Ours => &[0, TERMINATED],
+            Client::Java if self.was_frozen => &[TERMINATED, FAILED],
+            Client::Java => &[TERMINATED],
         })
+    }
+
+    /// Whether it has ended after it was frozen: the poll of Java's members of KIP-848 may throw UnknownMemberIdException then, with which
+    /// the console consumer ends.
+    pub(crate) fn has_given_up(&mut self) -> Result<bool> {
+        let may_give_up = self.client == Client::Java && self.was_frozen;
+        if !may_give_up || self.process.ended()?.is_none() {
+            return Ok(false);
+        }
+        self.ended(&[FAILED])?;
+        Ok(true)
     }
 
     /// SIGKILL.
     pub(crate) fn kill(&mut self) -> Result<()> {
         self.process.signal("KILL")?;
-        self.ended(&[128 + 9])
+        self.ended(&[KILLED])
     }
 
     fn ended(&mut self, expected: &[i32]) -> Result<()> {
@@ -145,13 +171,23 @@ impl Child {
     }
 
     /// SIGSTOP.
-    pub(crate) fn freeze(&mut self) -> Result<()> {
-        self.signal("STOP")
+    pub(crate) fn freeze(&mut self, until: Instant) -> Result<()> {
+        self.signal("STOP")?;
+        self.frozen_until = Some(until);
+        self.was_frozen = true;
+        Ok(())
     }
 
-    /// SIGCONT.
-    pub(crate) fn thaw(&mut self) -> Result<()> {
-        self.signal("CONT")
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.frozen_until.is_some()
+    }
+
+    /// SIGCONT, if it was frozen until then.
+    pub(crate) fn thaw(&mut self, now: Instant) -> Result<()> {
+        if self.frozen_until.take_if(|until| *until <= now).is_some() {
+            self.signal("CONT")?;
+        }
+        Ok(())
     }
 
     fn signal(&mut self, signal: &str) -> Result<()> {

@@ -124,6 +124,20 @@ impl Group {
         Ok(())
     }
 
+    /// Forgets those that ended after they were frozen, and answers how many they were.
+    pub(crate) fn forget_the_ended(&mut self) -> Result<usize> {
+        let mut ended = 0;
+        for mut member in std::mem::take(&mut self.members) {
+            if member.has_given_up()? {
+                ended += 1;
+                self.gone.push(member);
+            } else {
+                self.members.push(member);
+            }
+        }
+        Ok(ended)
+    }
+
     /// Waits until those that were told to leave have left.
     pub(crate) fn await_left(&mut self) -> Result<()> {
         for mut member in self.leaving.drain(..) {

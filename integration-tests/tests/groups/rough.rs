@@ -20,7 +20,10 @@ const AWAKE: usize = 2;
 const SESSION_MS: &str = "3000";
 /// A frozen member's session has run out before it is thawed.
 const FROZEN_MS: std::ops::Range<u64> = 3_500..6_000;
-/// Between two changes, half of the time.
+const FROZEN_AT_MOST: Duration = Duration::from_millis(FROZEN_MS.end);
+/// So that the group may settle, and those that are disturbed next have partitions.
+const CALM: Duration = Duration::from_secs(4);
+/// Between two changes, where one does not follow the other at once.
 const PAUSE_MS: std::ops::Range<u64> = 0..1_500;
 
 /// Sessions of members end soon, whichever the protocol.
@@ -65,38 +68,42 @@ struct Changes {
     closed: u32,
     killed: u32,
     frozen: u32,
+    /// Java's that ended when they were thawed.
+    ended: usize,
 }
-
-/// Who of `Group::members` is frozen, and until when; in the same order.
-type Frozen = Vec<Option<Instant>>;
 
 fn rough(name: &str, settings: Settings<'_>) -> Result<()> {
     let mut rng = rng(name)?;
     let length = length()?;
     let mut group = Group::start(&KAFKA, name, PARTITIONS)?;
-    let mut frozen = Frozen::new();
     let mut changes = Changes::default();
     while group.members.len() < MEMBERS {
-        add(&mut group, &mut frozen, &settings, &mut rng)?;
+        add(&mut group, &settings, &mut rng)?;
     }
     group.await_settled("joined", |_| true)?;
     let begin = Instant::now();
     while begin.elapsed() < length {
-        thaw(&mut group, &mut frozen, |until| until <= Instant::now())?;
+        thaw(&mut group, Instant::now())?;
+        changes.ended += group.forget_the_ended()?;
         if group.members.len() < MEMBERS && rng.bool() {
-            add(&mut group, &mut frozen, &settings, &mut rng)?;
+            add(&mut group, &settings, &mut rng)?;
             changes.added += 1;
         } else {
-            disturb(&mut group, &mut frozen, &mut changes, &mut rng)?;
+            disturb(&mut group, &mut changes, &mut rng)?;
         }
-        if rng.bool() {
-            thread::sleep(Duration::from_millis(rng.u64(PAUSE_MS)));
+        match rng.u8(..8) {
+            0 => thread::sleep(CALM),
+            1..4 => thread::sleep(Duration::from_millis(rng.u64(PAUSE_MS))),
+            _ => {}
         }
     }
-    thaw(&mut group, &mut frozen, |_| true)?;
+    thaw(&mut group, Instant::now() + FROZEN_AT_MOST)?;
     group.await_left()?;
+    // by then they have heard that they were away
+    thread::sleep(CALM);
+    changes.ended += group.forget_the_ended()?;
     while group.members.len() < MEMBERS {
-        add(&mut group, &mut frozen, &settings, &mut rng)?;
+        add(&mut group, &settings, &mut rng)?;
     }
     // those that were frozen have their share again
     group.await_settled("settled", |_| true)?;
@@ -111,12 +118,7 @@ fn rough(name: &str, settings: Settings<'_>) -> Result<()> {
 }
 
 /// Of ours every other one commits by itself.
-fn add(
-    group: &mut Group,
-    frozen: &mut Frozen,
-    settings: &Settings<'_>,
-    rng: &mut Rng,
-) -> Result<()> {
+fn add(group: &mut Group, settings: &Settings<'_>, rng: &mut Rng) -> Result<()> {
     let java = group.members.iter();
     let java = java
         .filter(|member| member.client() == Client::Java)
@@ -132,40 +134,31 @@ fn add(
     } else {
         settings.push(("auto.commit.interval.ms", "500"));
     }
-    group.join(client, &settings)?;
-    frozen.push(None);
-    Ok(())
+    group.join(client, &settings)
 }
 
 /// Closes, kills or freezes one, as long as enough are awake.
-fn disturb(
-    group: &mut Group,
-    frozen: &mut Frozen,
-    changes: &mut Changes,
-    rng: &mut Rng,
-) -> Result<()> {
-    let member = rng.usize(..group.members.len());
-    let is_frozen = frozen[member].is_some();
-    let is_ours = group.members[member].client() == Client::Ours;
-    let awake = frozen.iter().filter(|until| until.is_none()).count();
-    match rng.u8(..3) {
-        _ if !is_frozen && awake <= AWAKE => {
-            // the others are coming
-            thread::sleep(Duration::from_millis(200));
-        }
-        0 if !is_frozen => {
-            group.leave(member)?;
-            frozen.remove(member);
+fn disturb(group: &mut Group, changes: &mut Changes, rng: &mut Rng) -> Result<()> {
+    let awake = group.members.iter();
+    let awake = awake.filter(|member| !member.is_frozen()).count();
+    if awake <= AWAKE {
+        // the others are coming
+        thread::sleep(Duration::from_millis(200));
+        return Ok(());
+    }
+    let at = rng.usize(..group.members.len());
+    let member = &mut group.members[at];
+    match rng.u8(..5) {
+        0 | 1 if !member.is_frozen() => {
+            group.leave(at)?;
             changes.closed += 1;
         }
-        1 if is_ours => {
-            group.kill(member)?;
-            frozen.remove(member);
+        2 | 3 if member.client() == Client::Ours => {
+            group.kill(at)?;
             changes.killed += 1;
         }
-        2 if !is_frozen => {
-            group.members[member].freeze()?;
-            frozen[member] = Some(Instant::now() + Duration::from_millis(rng.u64(FROZEN_MS)));
+        4 if !member.is_frozen() => {
+            member.freeze(Instant::now() + Duration::from_millis(rng.u64(FROZEN_MS)))?;
             changes.frozen += 1;
         }
         _ => {}
@@ -173,15 +166,9 @@ fn disturb(
     Ok(())
 }
 
-fn thaw(
-    group: &mut Group,
-    frozen: &mut Frozen,
-    mut is_time: impl FnMut(Instant) -> bool,
-) -> Result<()> {
-    for (member, until) in group.members.iter_mut().zip(frozen) {
-        if until.take_if(|until| is_time(*until)).is_some() {
-            member.thaw()?;
-        }
+fn thaw(group: &mut Group, now: Instant) -> Result<()> {
+    for member in &mut group.members {
+        member.thaw(now)?;
     }
     Ok(())
 }
