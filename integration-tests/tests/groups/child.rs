@@ -43,8 +43,8 @@ const fn by_signal(signal: i32) -> i32 {
 
 const KILLED: i32 = by_signal(9);
 const TERMINATED: i32 = by_signal(15);
-/// Kafka's console consumer, on an exception of its poll.
-const FAILED: i32 = 1;
+/// Kafka's console consumer ends with this, an exception of its poll included.
+const GAVE_UP: i32 = 0;
 
 impl Child {
     /// Its output goes to two files of its name in the folder.
@@ -136,19 +136,19 @@ impl Child {
         self.ended(match self.client {
             // or of the signal, before it listens
             Client::Ours => &[0, TERMINATED],
-            Client::Java if self.was_frozen => &[TERMINATED, FAILED],
+            Client::Java if self.was_frozen => &[TERMINATED, GAVE_UP],
             Client::Java => &[TERMINATED],
         })
     }
 
-    /// Whether it has ended after it was frozen: the poll of Java's members of KIP-848 may throw UnknownMemberIdException then, with which
-    /// the console consumer ends.
+    /// Whether it has ended after it was frozen: then the poll of Java's members of KIP-848 may throw UnknownMemberIdException, or
+    /// IllegalStateException ("No current assignment for partition"), with which the console consumer ends.
     pub(crate) fn has_given_up(&mut self) -> Result<bool> {
         let may_give_up = self.client == Client::Java && self.was_frozen;
         if !may_give_up || self.process.ended()?.is_none() {
             return Ok(false);
         }
-        self.ended(&[FAILED])?;
+        self.ended(&[GAVE_UP])?;
         Ok(true)
     }
 
