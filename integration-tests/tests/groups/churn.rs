@@ -19,6 +19,7 @@ const MIXED: [Client; 6] = [
     Client::Ours,
     Client::Ours,
 ];
+const USUAL: Duration = Duration::from_secs(15);
 /// How long the group is left alone at most.
 const REST_MS: u64 = 2_000;
 
@@ -56,7 +57,7 @@ fn nothing_is_lost_or_doubled_in_a_group_of_the_consumer_protocol() -> Result<()
 
 fn churn(name: &str, clients: [Client; 6], settings: &Settings<'_>) -> Result<Outcome> {
     let mut rng = rng(name)?;
-    let length = length()?;
+    let length = length(USUAL)?;
     let mut group = Group::start(&KAFKA, name, 12)?;
     let mut by_listener = settings.clone();
     by_listener.push(("enable.auto.commit", "false"));

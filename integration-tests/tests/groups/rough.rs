@@ -15,6 +15,7 @@ use super::shared::{COOPERATIVE, RANGE, Settings, classic, consumer, length, rng
 const PARTITIONS: i32 = 12;
 const MEMBERS: usize = 6;
 const JAVA: usize = 2;
+const USUAL: Duration = Duration::from_secs(20);
 /// So many are awake at any time.
 const AWAKE: usize = 2;
 const SESSION_MS: &str = "3000";
@@ -74,7 +75,7 @@ struct Changes {
 
 fn rough(name: &str, settings: Settings<'_>) -> Result<()> {
     let mut rng = rng(name)?;
-    let length = length()?;
+    let length = length(USUAL)?;
     let mut group = Group::start(&KAFKA, name, PARTITIONS)?;
     let mut changes = Changes::default();
     while group.members.len() < MEMBERS {

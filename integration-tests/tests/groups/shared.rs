@@ -38,12 +38,14 @@ pub(crate) fn consumer() -> Settings<'static> {
     vec![("group.protocol", "consumer"), ("max.poll.records", "50")]
 }
 
-/// How long members come and go: what CHURN_SECONDS says, or 20 s.
-pub(crate) fn length() -> Result<Duration> {
-    let seconds = std::env::var("CHURN_SECONDS").unwrap_or_else(|_| "20".to_owned());
-    Ok(Duration::from_secs(
-        seconds.parse().context("CHURN_SECONDS")?,
-    ))
+/// How long members come and go, if CHURN_SECONDS does not say it.
+pub(crate) fn length(usual: Duration) -> Result<Duration> {
+    match std::env::var("CHURN_SECONDS") {
+        Ok(seconds) => Ok(Duration::from_secs(
+            seconds.parse().context("CHURN_SECONDS")?,
+        )),
+        Err(_) => Ok(usual),
+    }
 }
 
 /// From CHURN_SEED, or from a seed that is printed.
