@@ -67,7 +67,7 @@ pub struct CoordinatorActor {
     poll_clock: PollClock,
     link: Option<Link>,
     /// Requests on their way to the coordinator.
-    in_flight: HashMap<AskId, (SpawnHandle, Peer)>,
+    in_flight: BTreeMap<AskId, (SpawnHandle, Peer)>,
     /// What the group assigned.
     assigned: BTreeSet<TopicPartition>,
     /// Partitions that were taken away and that the application has not let go.
@@ -108,7 +108,7 @@ impl CoordinatorActor {
             shared,
             poll_clock,
             link: None,
-            in_flight: HashMap::new(),
+            in_flight: BTreeMap::new(),
             assigned: BTreeSet::new(),
             leaving: BTreeMap::new(),
             identity,

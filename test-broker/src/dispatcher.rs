@@ -11,7 +11,7 @@ use crate::cluster::{Cluster, Waiter};
 use crate::fault::{FaultId, Plan};
 use crate::request::Request;
 use crate::request_log::{RequestRecord, RequestSummary};
-use crate::shared::{Phase, Shared};
+use crate::shared::Shared;
 use crate::wire::{Malformed, Payload, RequestHeader};
 
 /// Takes in the requests of one connection of a node.
@@ -192,9 +192,7 @@ impl Dispatcher {
     /// Waits while the node is frozen.
     pub(crate) async fn thawed(&self) {
         if let Some(tasks) = self.shared.node(self.node) {
-            let mut phase = tasks.phase.subscribe();
-            // an error means that the broker is gone, and this task with it
-            let _ = phase.wait_for(|phase| *phase != Phase::Frozen).await;
+            tasks.thawed().await;
         }
     }
 

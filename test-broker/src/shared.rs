@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
@@ -22,7 +22,9 @@ pub(crate) enum Phase {
 /// A node's tasks: one that accepts, one per connection.
 #[derive(Debug)]
 pub(crate) struct NodeTasks {
-    pub(crate) phase: watch::Sender<Phase>,
+    phase: Mutex<Phase>,
+    /// Wakes whoever waits while the node is frozen. A `watch` would wake them in a random order.
+    thawed: Notify,
     tasks: Mutex<JoinSet<()>>,
     /// The port that the broker opened for it, and opens again when it is restarted.
     bound: Mutex<Option<SocketAddr>>,
@@ -48,7 +50,8 @@ impl Shared {
     pub(crate) fn new(settings: Settings) -> Arc<Self> {
         let nodes = settings.nodes.keys().map(|id| {
             let tasks = NodeTasks {
-                phase: watch::Sender::new(Phase::Running),
+                phase: Mutex::new(Phase::Running),
+                thawed: Notify::new(),
                 tasks: Mutex::default(),
                 bound: Mutex::default(),
             };
@@ -86,6 +89,8 @@ impl Shared {
             }
         };
         tokio::select! {
+            // else the order is random, and a seed would not repeat a run
+            biased;
             // an error means that the broker is gone, and this task with it
             _ = next.changed() => {}
             () = happens => {
@@ -115,7 +120,7 @@ impl Shared {
     /// Ends all tasks and waits until they are gone, with all that they hold.
     pub(crate) async fn shutdown(&self) {
         for node in self.nodes.values() {
-            node.phase.send_replace(Phase::Down);
+            node.set_phase(Phase::Down);
             node.shutdown().await;
         }
     }
@@ -123,7 +128,26 @@ impl Shared {
 
 impl NodeTasks {
     pub(crate) fn phase(&self) -> Phase {
-        *self.phase.borrow()
+        *lock(&self.phase)
+    }
+
+    pub(crate) fn set_phase(&self, phase: Phase) {
+        *lock(&self.phase) = phase;
+        if phase != Phase::Frozen {
+            self.thawed.notify_waiters();
+        }
+    }
+
+    /// Waits while the node is frozen.
+    pub(crate) async fn thawed(&self) {
+        loop {
+            // hears of what happens from now on, whenever it is awaited
+            let thawed = self.thawed.notified();
+            if self.phase() != Phase::Frozen {
+                return;
+            }
+            thawed.await;
+        }
     }
 
     /// Runs a task until the node is stopped; one that is stopped already runs none.

@@ -1,6 +1,6 @@
 //! The shell of metadata: control connections, one future a question, answers into the machine.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -70,8 +70,9 @@ pub(crate) struct MetadataActor {
     options: Options,
     neighbours: Neighbours,
     status: Status,
-    /// Control connections that work, and when they were last used.
-    clients: HashMap<Address, (ControlClient, Instant)>,
+    /// Control connections that work, and when they were last used. Sorted, so that a simulation closes them in the same order
+    /// whenever it is repeated.
+    clients: BTreeMap<Address, (ControlClient, Instant)>,
     /// Who wants to know the partitions of a topic.
     askers: HashMap<Arc<str>, Vec<oneshot::Sender<Result<usize, PartitionsUnknown>>>>,
     effects: Vec<Effect>,
@@ -92,7 +93,7 @@ impl MetadataActor {
             options,
             neighbours,
             status,
-            clients: HashMap::new(),
+            clients: BTreeMap::new(),
             askers: HashMap::new(),
             effects: Vec::new(),
             alarm: Alarm::default(),

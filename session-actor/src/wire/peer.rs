@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// assert_eq!(address.to_string(), "[::1]:9092");
 /// # Ok::<(), session_actor::wire::AddressError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     host: Arc<str>,
     port: u16,

@@ -156,6 +156,7 @@ impl TestBroker {
                 return found;
             }
             tokio::select! {
+                biased;
                 // an error means that the broker is gone; `self` keeps it
                 _ = changes.changed() => {}
                 () = self.shared().group_time_passes() => {}

@@ -16,7 +16,7 @@ impl TestBroker {
         if tasks.phase() == Phase::Down {
             return Ok(());
         }
-        tasks.phase.send_replace(Phase::Down);
+        tasks.set_phase(Phase::Down);
         tasks.shutdown().await;
         let now = self.shared().now();
         self.shared().cluster().node_died(node, now);
@@ -40,7 +40,7 @@ impl TestBroker {
         };
         let now = self.shared().now();
         self.shared().cluster().node_returned(node, now);
-        tasks.phase.send_replace(Phase::Running);
+        tasks.set_phase(Phase::Running);
         if let Some((listener, address)) = listener {
             self.listen(node, listener, address);
         }
@@ -67,7 +67,7 @@ impl TestBroker {
     fn set_phase(&self, node: i32, phase: Phase) -> Result<(), Error> {
         self.check_up(node)?;
         if let Some(tasks) = self.shared().node(node) {
-            tasks.phase.send_replace(phase);
+            tasks.set_phase(phase);
         }
         Ok(())
     }
