@@ -10,18 +10,18 @@ const NOTICED_WITHIN: Duration = Duration::from_millis(30);
 
 /// For the members of one group, which read one topic:
 ///
-/// - every record is given at least once;
+/// - every record is processed at least once: who crashes before has not, whatever it was given;
 /// - what a member gives of a partition while it has it begins where the group had committed at that time, and goes on without a
 ///   gap: so a record comes twice only if nobody had committed it;
 /// - a member gives nothing of a partition that it does not have;
 /// - what is committed never goes back;
-/// - where members only come and leave in order, every record comes once, and nobody is assigned what another one has.
+/// - where members only come and leave in order, every record is processed once, and nobody is assigned what another one has.
 pub(crate) struct GroupChecker {
     pub(crate) journal: Journal,
     exactly_once: bool,
-    /// By partition: how often each offset was given.
-    given: Vec<Vec<u32>>,
-    /// Different records given.
+    /// By partition: how often each offset was processed.
+    processed: Vec<Vec<u32>>,
+    /// Different records processed.
     different: usize,
     produced: usize,
     /// By partition: what was committed, and since when.
@@ -51,7 +51,7 @@ impl GroupChecker {
         Self {
             journal: Journal::default(),
             exactly_once,
-            given: vec![Vec::new(); partitions],
+            processed: vec![Vec::new(); partitions],
             different: 0,
             produced: 0,
             committed: vec![vec![(Duration::ZERO, 0)]; partitions],
@@ -61,8 +61,8 @@ impl GroupChecker {
     }
 
     pub(crate) fn produced(&mut self, partition: i32, count: usize) {
-        let given = &mut self.given[index(partition)];
-        given.resize(given.len() + count, 0);
+        let processed = &mut self.processed[index(partition)];
+        processed.resize(processed.len() + count, 0);
         self.produced += count;
     }
 
@@ -109,7 +109,6 @@ impl GroupChecker {
             let (partition, offset) = (record.partition(), record.offset());
             let (_, last) = came.entry(partition).or_insert((offset, offset));
             *last = offset;
-            self.count(partition, offset);
             let Some(run) = self.held.get_mut(&(partition, member.to_owned())) else {
                 self.journal.violation(format_args!(
                     "{member} gives offset {offset} of {partition}, which it does not have"
@@ -135,16 +134,22 @@ impl GroupChecker {
         }
     }
 
-    fn count(&mut self, partition: i32, offset: i64) {
-        let times = usize::try_from(offset).ok();
-        match times.and_then(|offset| self.given[index(partition)].get_mut(offset)) {
-            Some(times) => {
-                *times += 1;
-                self.different += usize::from(*times == 1);
+    /// A member has done its work with what it was given.
+    pub(crate) fn processed(&mut self, records: &Records) {
+        for record in records {
+            let (partition, offset) = (record.partition(), record.offset());
+            let of_partition = self.processed.get_mut(index(partition));
+            match of_partition
+                .and_then(|processed| processed.get_mut(usize::try_from(offset).ok()?))
+            {
+                Some(times) => {
+                    *times += 1;
+                    self.different += usize::from(*times == 1);
+                }
+                None => self
+                    .journal
+                    .violation(format_args!("offset {offset} of {partition} is not there")),
             }
-            None => self
-                .journal
-                .violation(format_args!("offset {offset} of {partition} is not there")),
         }
     }
 
@@ -182,7 +187,7 @@ impl GroupChecker {
         }
     }
 
-    /// Whether all that was produced was given.
+    /// Whether all that was produced was processed.
     pub(crate) fn is_complete(&self) -> bool {
         self.different == self.produced
     }
@@ -190,12 +195,12 @@ impl GroupChecker {
     /// What is still to come, for a message.
     pub(crate) fn missing(&self) -> String {
         let missing = self
-            .given
+            .processed
             .iter()
             .enumerate()
-            .filter_map(|(partition, given)| {
-                let first = given.iter().position(|times| *times == 0)?;
-                let count = given.iter().filter(|times| **times == 0).count();
+            .filter_map(|(partition, processed)| {
+                let first = processed.iter().position(|times| *times == 0)?;
+                let count = processed.iter().filter(|times| **times == 0).count();
                 Some(format!("{count} of {partition} from {first} on"))
             });
         missing.collect::<Vec<_>>().join(", ")
@@ -203,12 +208,12 @@ impl GroupChecker {
 
     /// What can be judged only at the end.
     pub(crate) fn conclude(&mut self) {
-        for (partition, given) in self.given.iter().enumerate() {
-            let again = given.iter().position(|times| *times > 1);
+        for (partition, processed) in self.processed.iter().enumerate() {
+            let again = processed.iter().position(|times| *times > 1);
             if let Some(offset) = again.filter(|_| self.exactly_once) {
-                let times = given[offset];
+                let times = processed[offset];
                 self.journal.violation(format_args!(
-                    "offset {offset} of {partition} came {times} times"
+                    "offset {offset} of {partition} was processed {times} times"
                 ));
             }
         }

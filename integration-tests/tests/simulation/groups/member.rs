@@ -65,7 +65,7 @@ struct Habits {
     on_revoke: bool,
     /// The longest that it waits for records.
     patience: Duration,
-    /// How long it works on them.
+    /// How long it works on them, and then has processed them.
     work: Duration,
     max_poll_records: u32,
 }
@@ -109,7 +109,11 @@ pub(super) async fn run(group: Group, slot: usize) -> turmoil::Result {
     let mut polls = 0;
     while group.members.borrow().states[slot] == State::Running {
         match consumer.poll(habits.patience).await {
-            Ok(records) => group.checker().given(&name, &records),
+            Ok(records) => {
+                group.checker().given(&name, &records);
+                sleep(habits.work).await;
+                group.checker().processed(&records);
+            }
             Err(error) => failed(&group, &name, "poll", &error),
         }
         polls += 1;
@@ -121,7 +125,6 @@ pub(super) async fn run(group: Group, slot: usize) -> turmoil::Result {
         if commits && let Err(error) = consumer.commit().await {
             failed(&group, &name, "commit", &error);
         }
-        sleep(habits.work).await;
     }
     let was_cut_off = group.members.borrow().cut[slot];
     consumer.close(Duration::from_secs(5)).await?;
