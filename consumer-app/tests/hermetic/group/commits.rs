@@ -6,10 +6,10 @@ use consumer_app::{GroupError, OffsetAndMetadata};
 use test_broker::{ApiKey, Fault, ResponseError};
 
 use super::support::{
-    Protocol, asked, automatic, commits_of, committed, each, each_of, group_error, joined, joins,
-    leaves, manual, member_id, read, story,
+    Listener, Protocol, asked, automatic, commits_of, committed, each, each_of, group_error,
+    joined, joins, leaves, manual, member_id, read, story,
 };
-use crate::support::{broker, broker_of, poll, produce, settle, tp};
+use crate::support::{broker, broker_of, poll, produce, run, settle, tp};
 
 #[test]
 fn b134_offset_metadata_and_epoch_are_read_back_as_committed() {
@@ -410,5 +410,35 @@ fn b108_without_a_committed_offset_and_a_reset_policy_the_partition_is_named() {
         assert_eq!(came, 1);
         assert!(told.iter().all(|told| told.contains("t-1")), "{told:?}");
         assert!(!told.is_empty());
+    });
+}
+
+/// A member that is out and back before its application polls: what it gave is of before, and others have gone on since.
+#[test]
+fn f018_who_is_back_does_not_commit_what_it_was_given_before() {
+    run(async {
+        let broker = broker(1);
+        produce(&broker, 0, 10);
+        let listener = Listener::default();
+        let builder = manual(&broker)
+            .set("group.protocol", "consumer")
+            .rebalance_listener(listener.clone());
+        let mut consumer = joined(builder, 1).await;
+        assert_eq!(read(&mut consumer, 1).await, [(tp(0), 0)]);
+        assert!(broker.expel_member("g", &member_id(&broker)));
+        broker.set_committed("g", "t", 0, 7).unwrap();
+        broker
+            .wait_for_group("g", |group| group.members.len() == 1)
+            .await;
+        // its first heartbeat told it to come back, this one tells it what it is assigned
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        let error = group_error(consumer.commit().await);
+        assert!(matches!(error, GroupError::CommitFailed { .. }), "{error}");
+        assert_eq!(committed(&broker, 0), Some(7));
+        // told of the loss, it goes on where the others are
+        assert_eq!(read(&mut consumer, 1).await, [(tp(0), 7)]);
+        let calls = listener.calls().into_iter().map(|(call, _)| call);
+        let calls: Vec<_> = calls.filter(|call| *call != "assigned").collect();
+        assert_eq!(calls, ["lost"]);
     });
 }
