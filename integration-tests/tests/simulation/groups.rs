@@ -112,6 +112,6 @@ fn simulate(seed: u64) -> Outcome {
 }
 
 #[test]
-fn b144_b148_groups_lose_nothing_whoever_comes_goes_crashes_or_is_cut_off() {
+fn b144_groups_lose_nothing_whoever_comes_goes_crashes_or_is_cut_off() {
     seeds::each("groups", 120, simulate);
 }

@@ -102,6 +102,7 @@ async fn churn(group: &Group, net: &Net) {
     if group.members.borrow().are(State::Running).is_empty() {
         come(group, net);
     }
+    group.members.borrow_mut().hurry = true;
     group.checker().journal.note("no more faults");
 }
 
@@ -157,7 +158,7 @@ fn cut_off(group: &Group, net: &Net, random: &mut fastrand::Rng, end: Instant) {
         .checker()
         .journal
         .note(format_args!("{slot} is cut off for {wanted:?}"));
-    group.members.borrow_mut().cut[slot] = true;
+    group.members.borrow_mut().cut(slot);
     let (group, cuts) = (group.clone(), net.cuts.clone());
     for node in 1..=NODES {
         cuts.cut(&host_of(slot), node);
@@ -186,7 +187,7 @@ fn stall(group: &Group, random: &mut fastrand::Rng, end: Instant) {
     group.checker().journal.note(format_args!(
         "{slot} and {node} hear nothing of each other for {time:?}"
     ));
-    group.members.borrow_mut().cut[slot] = true;
+    group.members.borrow_mut().cut(slot);
     turmoil::hold(host_of(slot), node.as_str());
     let group = group.clone();
     tokio::task::spawn_local(async move {

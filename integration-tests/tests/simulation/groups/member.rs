@@ -36,9 +36,18 @@ pub(super) struct Members {
     pub(super) counts: [u64; MEMBERS],
     /// Which are cut off from the brokers.
     pub(super) cut: [bool; MEMBERS],
+    /// Which were cut off at some time since they began to leave.
+    pub(super) was_cut: [bool; MEMBERS],
+    /// The last fault is over: nobody takes long any more.
+    pub(super) hurry: bool,
 }
 
 impl Members {
+    pub(super) fn cut(&mut self, slot: usize) {
+        self.cut[slot] = true;
+        self.was_cut[slot] = true;
+    }
+
     /// Slots in this state.
     pub(super) fn are(&self, state: State) -> Vec<usize> {
         (0..MEMBERS)
@@ -74,13 +83,16 @@ impl Habits {
     fn drawn(random: &mut fastrand::Rng, in_order: bool) -> Self {
         Self {
             commits: match random.u8(0..3) {
-                0 => Commits::Automatically(Duration::from_millis(random.u64(200..2_000))),
+                0 => Commits::Automatically(Duration::from_millis(random.u64(50..2_000))),
                 1 => Commits::EachPoll,
                 _ => Commits::Seldom(random.u32(2..20)),
             },
             on_revoke: in_order || random.bool(),
             patience: Duration::from_millis(random.u64(10..300)),
-            work: Duration::from_millis(random.u64(0..60)),
+            work: Duration::from_millis(match random.u8(0..3) {
+                0 => random.u64(0..1_000),
+                _ => random.u64(0..60),
+            }),
             max_poll_records: random.u32(1..40),
         }
     }
@@ -111,7 +123,9 @@ pub(super) async fn run(group: Group, slot: usize) -> turmoil::Result {
         match consumer.poll(habits.patience).await {
             Ok(records) => {
                 group.checker().given(&name, &records);
-                sleep(habits.work).await;
+                if !group.members.borrow().hurry {
+                    sleep(habits.work).await;
+                }
                 group.checker().processed(&records);
             }
             Err(error) => failed(&group, &name, "poll", &error),
@@ -126,10 +140,13 @@ pub(super) async fn run(group: Group, slot: usize) -> turmoil::Result {
             failed(&group, &name, "commit", &error);
         }
     }
-    let was_cut_off = group.members.borrow().cut[slot];
+    {
+        let mut members = group.members.borrow_mut();
+        members.was_cut[slot] = members.cut[slot];
+    }
     consumer.close(Duration::from_secs(5)).await?;
     // who cannot commit in time is not waited for
-    let in_order = !was_cut_off && !group.members.borrow().cut[slot];
+    let in_order = !group.members.borrow().was_cut[slot];
     group.checker().ended(&name, in_order);
     group.members.borrow_mut().states[slot] = State::Free;
     Ok(())
