@@ -16,7 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use tokio::sync::watch;
+use tokio::sync::futures::OwnedNotified;
+use tokio::sync::{Notify, watch};
 
 use classic::ClassicGroup;
 use consumer::{Beat, ConsumerGroup};
@@ -35,8 +36,10 @@ pub(crate) struct Groups {
     by_id: BTreeMap<Arc<str>, Group>,
     /// When something is to happen in which group.
     due: BTreeSet<(Duration, Arc<str>)>,
-    /// The first of them, for those who wait.
-    pub(crate) next: watch::Sender<Option<Duration>>,
+    /// The first of them, as those who wait know it.
+    next: Option<Duration>,
+    /// It is another one. A `watch` would wake those who wait in a random order.
+    next_changed: Arc<Notify>,
     /// Rises with every change of a group.
     pub(crate) changes: watch::Sender<u64>,
     rng: Rng,
@@ -166,7 +169,8 @@ impl Groups {
             settings,
             by_id: BTreeMap::new(),
             due: BTreeSet::new(),
-            next: watch::Sender::new(None),
+            next: None,
+            next_changed: Arc::new(Notify::new()),
             changes: watch::Sender::new(0),
             rng,
         }
@@ -234,13 +238,17 @@ impl Groups {
         self.change(id, change)
     }
 
-    fn tell_next(&self) {
+    fn tell_next(&mut self) {
         let next = self.due.first().map(|(time, _)| *time);
-        self.next.send_if_modified(|told| {
-            let differs = *told != next;
-            *told = next;
-            differs
-        });
+        if self.next != next {
+            self.next = next;
+            self.next_changed.notify_waiters();
+        }
+    }
+
+    /// When something is to happen next, and a wait until that changes.
+    pub(crate) fn next(&self) -> (Option<Duration>, OwnedNotified) {
+        (self.next, Arc::clone(&self.next_changed).notified_owned())
     }
 
     /// Lets everything happen that was to happen by now, in order. Groups whose coordinator reads them stand still.

@@ -80,8 +80,7 @@ impl Shared {
 
     /// Waits until something is to happen in a group by the clock, and lets it happen; or until the time of that changes.
     pub(crate) async fn group_time_passes(&self) {
-        let mut next = self.cluster().groups.next.subscribe();
-        let first = *next.borrow_and_update();
+        let (first, changed) = self.cluster().groups.next();
         let happens = async {
             match first {
                 Some(time) => sleep_until(self.instant(time)).await,
@@ -91,8 +90,7 @@ impl Shared {
         tokio::select! {
             // else the order is random, and a seed would not repeat a run
             biased;
-            // an error means that the broker is gone, and this task with it
-            _ = next.changed() => {}
+            () = changed => {}
             () = happens => {
                 let now = self.now();
                 self.cluster().groups.advance(now);

@@ -43,6 +43,9 @@ pub(super) struct Consumer {
     names: TopicNames,
     /// The target, or what is known of topics, changed since they were last looked at.
     is_unsettled: bool,
+    /// The coordinator wants something else than before, and waits until it hears what is owned, even if that is the same: it may have
+    /// wanted more in between, and takes for owned what it wanted (KIP-848).
+    is_unacknowledged: bool,
     reconciliation: Reconciliation,
     /// The application has heard of an assignment since the member joined.
     was_assigned: bool,
@@ -86,6 +89,7 @@ impl Consumer {
             target: None,
             names: TopicNames::default(),
             is_unsettled: false,
+            is_unacknowledged: false,
             reconciliation: Reconciliation::None,
             was_assigned: false,
             may_be_known: false,
@@ -132,6 +136,7 @@ impl Consumer {
     fn fenced(&mut self, context: &mut Context<'_>) {
         self.epoch = JOIN;
         self.target = None;
+        self.is_unacknowledged = false;
         self.reconciliation = Reconciliation::None;
         self.was_assigned = false;
         self.may_be_known = false;
@@ -148,11 +153,16 @@ impl Consumer {
             return;
         };
         if self.reconciliation == Reconciliation::None {
-            if !std::mem::take(&mut self.is_unsettled) {
+            // a heartbeat that is under way may say that less is owned than is wanted here: its answer may want less too
+            if self.heartbeat.is_some() || !std::mem::take(&mut self.is_unsettled) {
                 return;
             }
             let wanted = self.names.resolve(target, context.cluster);
             if wanted == *self.seat.owned() && self.was_assigned {
+                if std::mem::take(&mut self.is_unacknowledged) {
+                    self.said.repeat_owned();
+                    self.hurries = true;
+                }
                 return;
             }
             let gone = self.seat.owned().difference(&wanted).cloned().collect();
@@ -173,6 +183,8 @@ impl Consumer {
             && !self.seat.is_announcing()
         {
             self.reconciliation = Reconciliation::None;
+            self.is_unacknowledged = false;
+            self.said.repeat_owned();
             self.hurries = true;
             self.is_unsettled = true;
         }
@@ -261,7 +273,9 @@ impl Consumer {
         self.interval = interval;
         self.next_heartbeat = context.now.checked_add(interval);
         if let Some(target) = answer.assignment {
-            self.target = Some(target);
+            let target = Some(target);
+            self.is_unacknowledged |= self.target != target;
+            self.target = target;
             self.is_unsettled = true;
         }
     }

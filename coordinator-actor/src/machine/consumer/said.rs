@@ -13,7 +13,10 @@ use crate::model::{ConsumerHeartbeat, Subscription};
 type Owned = Vec<(Uuid, Vec<i32>)>;
 
 #[derive(Debug, Default)]
-pub(super) struct Said(Option<Fields>);
+pub(super) struct Said {
+    fields: Option<Fields>,
+    repeats_owned: bool,
+}
 
 #[derive(Debug, PartialEq, Eq)]
 struct Fields {
@@ -27,7 +30,12 @@ struct Fields {
 impl Said {
     /// The next heartbeat says everything: the last one may not have arrived, or was refused.
     pub(super) fn forget(&mut self) {
-        self.0 = None;
+        self.fields = None;
+    }
+
+    /// The next heartbeat says what is owned, also if that was said.
+    pub(super) const fn repeat_owned(&mut self) {
+        self.repeats_owned = true;
     }
 
     pub(super) fn next(
@@ -51,7 +59,8 @@ impl Said {
             // who joins owns nothing
             owned: if epoch == JOIN { Vec::new() } else { owned },
         };
-        let before = self.0.as_ref().filter(|_| epoch != JOIN);
+        let repeats_owned = std::mem::take(&mut self.repeats_owned);
+        let before = self.fields.as_ref().filter(|_| epoch != JOIN);
         let is_full = before.is_none();
         // an empty pattern takes a former one back, and there is none to be taken back at first
         let regex_changed = before.map_or(!now.regex.is_empty(), |said| said.regex != now.regex);
@@ -62,10 +71,14 @@ impl Said {
             topics: changed(before, &now, |said| &said.topics),
             regex: regex_changed.then(|| Arc::clone(&now.regex)),
             assignor: changed(before, &now, |said| &said.assignor).flatten(),
-            owned: changed(before, &now, |said| &said.owned),
+            owned: if repeats_owned {
+                Some(now.owned.clone())
+            } else {
+                changed(before, &now, |said| &said.owned)
+            },
             is_full,
         };
-        self.0 = Some(now);
+        self.fields = Some(now);
         heartbeat
     }
 

@@ -398,3 +398,24 @@ fn outside_of_the_group_there_is_no_generation() {
     world.join(3, &[]);
     assert_eq!(world.identity.as_ref().unwrap().generation_id, 3);
 }
+
+/// The coordinator gave `t-1` back and took it away again before this member got to it. It waits until it hears that it is not owned,
+/// and throws the member out when that takes too long.
+#[test]
+fn what_is_owned_is_said_whenever_something_else_is_wanted() {
+    let mut world = World::member(consumer(), &["t-0", "t-1"]);
+    next(&mut world, beaten(1, Some(&["t-0"])));
+    let revoked = world.unconfirmed.pop().unwrap();
+    world.run(|machine, now, effects| machine.confirmed(now, revoked, effects));
+    // the application has not heard yet that nothing is new
+    assert!(!world.unconfirmed.is_empty());
+    next(&mut world, beaten(2, Some(&["t-0", "t-1"])));
+    world.confirm();
+    world.reply("ConsumerHeartbeat", beaten(2, Some(&["t-0"])));
+    assert!(world.is_in_flight("ConsumerHeartbeat"));
+    assert_eq!(beat(&world).owned, Some(vec![(id("t"), vec![0])]));
+    assert_eq!(world.assigned, parts(&["t-0"]).into_iter().collect());
+    // and no more than that
+    world.reply("ConsumerHeartbeat", beaten(3, None));
+    assert!(!world.is_in_flight("ConsumerHeartbeat"));
+}
