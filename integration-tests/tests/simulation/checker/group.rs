@@ -26,6 +26,8 @@ pub(crate) struct GroupChecker {
     produced: usize,
     /// By partition: what was committed, and since when.
     committed: Vec<Vec<(Duration, i64)>>,
+    /// When each member last asked for records. What it is told of then may have happened since.
+    asked: BTreeMap<String, Duration>,
     /// Who has which partition.
     held: BTreeMap<(i32, String), Run>,
     /// Runs that have begun.
@@ -34,6 +36,7 @@ pub(crate) struct GroupChecker {
 
 /// What a member gives of a partition while it has it.
 struct Run {
+    /// Not before.
     assigned: Duration,
     next: Option<i64>,
 }
@@ -55,6 +58,7 @@ impl GroupChecker {
             different: 0,
             produced: 0,
             committed: vec![vec![(Duration::ZERO, 0)]; partitions],
+            asked: BTreeMap::new(),
             held: BTreeMap::new(),
             starts: Vec::new(),
         }
@@ -79,7 +83,7 @@ impl GroupChecker {
                 ));
             }
             let run = Run {
-                assigned: now(),
+                assigned: self.asked.get(member).copied().unwrap_or_default(),
                 next: None,
             };
             self.held.insert((partition, member.to_owned()), run);
@@ -101,6 +105,11 @@ impl GroupChecker {
                 ));
             }
         }
+    }
+
+    /// A poll has ended.
+    pub(crate) fn polled(&mut self, member: &str) {
+        self.asked.insert(member.to_owned(), now());
     }
 
     pub(crate) fn given(&mut self, member: &str, records: &Records) {
@@ -227,7 +236,7 @@ impl GroupChecker {
             let high = at(start.began + NOTICED_WITHIN);
             if !(low..=high).contains(&start.offset) {
                 self.journal.violation(format_args!(
-                    "{} began with offset {} of {} at {} ms; assigned at {} ms, committed was {low} to {high}",
+                    "{} began with offset {} of {} at {} ms; assigned since {} ms, committed was {low} to {high}",
                     start.member,
                     start.offset,
                     start.partition,

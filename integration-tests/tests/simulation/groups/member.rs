@@ -120,7 +120,9 @@ pub(super) async fn run(group: Group, slot: usize) -> turmoil::Result {
     consumer.subscribe([TOPIC]).await?;
     let mut polls = 0;
     while group.members.borrow().states[slot] == State::Running {
-        match consumer.poll(habits.patience).await {
+        let polled = consumer.poll(habits.patience).await;
+        group.checker().polled(&name);
+        match polled {
             Ok(records) => {
                 group.checker().given(&name, &records);
                 if !group.members.borrow().hurry {
