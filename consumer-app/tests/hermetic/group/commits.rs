@@ -420,9 +420,7 @@ fn f018_who_is_back_does_not_commit_what_it_was_given_before() {
         let broker = broker(1);
         produce(&broker, 0, 10);
         let listener = Listener::default();
-        let builder = manual(&broker)
-            .set("group.protocol", "consumer")
-            .rebalance_listener(listener.clone());
+        let builder = manual(&broker, Protocol::Consumer).rebalance_listener(listener.clone());
         let mut consumer = joined(builder, 1).await;
         assert_eq!(read(&mut consumer, 1).await, [(tp(0), 0)]);
         assert!(broker.expel_member("g", &member_id(&broker)));
