@@ -340,11 +340,13 @@ impl CoordinatorActor {
 
     /// Which of these are not this member's to commit.
     fn foreign(&self, offsets: &Offsets) -> Vec<TopicPartition> {
-        if !self.machine.is_subscribed() && !self.machine.is_handing_over() {
+        if !self.machine.is_subscribed() {
             return Vec::new();
         }
-        let held = self.machine.held();
-        let foreign = offsets.keys().filter(|name| !held.contains(*name));
+        let is_own = |name: &&TopicPartition| {
+            self.assigned.contains(*name) || self.leaving.contains_key(*name)
+        };
+        let foreign = offsets.keys().filter(|name| !is_own(name));
         foreign.cloned().collect()
     }
 
@@ -462,15 +464,9 @@ impl Handler<Commit> for CoordinatorActor {
         let is_chosen = message.offsets.is_some();
         let mut offsets = message.offsets.unwrap_or_else(|| self.given());
         let foreign = self.foreign(&offsets);
-        let group = Arc::clone(&self.config.group_id);
-        if self.machine.is_losing(&foreign) {
-            // what the application was given of them is of a membership that is over
-            let error = ErrorCode::NONE;
-            let _ = (message.reply).send(Err(GroupError::CommitFailed { group, error }));
-            return;
-        }
         if let Some(partition) = foreign.first().filter(|_| is_chosen) {
             let partition = partition.clone();
+            let group = Arc::clone(&self.config.group_id);
             // whoever stopped waiting does not mind
             let _ = (message.reply).send(Err(GroupError::NotAssigned { group, partition }));
             return;

@@ -13,7 +13,7 @@ mod seat;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -201,16 +201,6 @@ impl CoordinatorMachine {
     /// Partitions were taken away that the application still has to let go.
     pub(crate) fn is_handing_over(&self) -> bool {
         self.member.seat().is_handing_over()
-    }
-
-    /// What may be committed as a member: what is owned, and what is being given back.
-    pub(crate) fn held(&self) -> BTreeSet<TopicPartition> {
-        self.member.seat().held()
-    }
-
-    /// Whether the application was not told yet that one of these is lost.
-    pub(crate) fn is_losing(&self, partitions: &[TopicPartition]) -> bool {
-        self.member.seat().is_losing(partitions)
     }
 
     /// The cluster as metadata knows it.

@@ -374,7 +374,10 @@ impl Membership for Classic {
     fn identity(&self, context: &Context<'_>) -> Result<Option<Identity>, GroupError> {
         let group = context.group();
         match self.state {
-            _ if self.topics.is_none() && !self.is_member() => Ok(None),
+            // what it still hands over it had as a member
+            _ if self.topics.is_none() && !self.is_member() && !self.seat.is_handing_over() => {
+                Ok(None)
+            }
             State::Joining(_) | State::Assigning(..) | State::Syncing(_) => {
                 Err(GroupError::RebalanceInProgress { group })
             }

@@ -356,7 +356,8 @@ impl Membership for Consumer {
                 by_epoch: true,
             }));
         }
-        if self.subscription.is_none() {
+        // what it still hands over it had as a member
+        if self.subscription.is_none() && !self.seat.is_handing_over() {
             return Ok(None);
         }
         Err(GroupError::CommitFailed {

@@ -70,16 +70,6 @@ impl Seat {
         self.owned.iter().chain(going).cloned().collect()
     }
 
-    /// Whether one of these is somebody else's already, and the application does not know.
-    pub(super) fn is_losing(&self, partitions: &[TopicPartition]) -> bool {
-        let lost = self
-            .handovers
-            .iter()
-            .filter(|handover| handover.kind == Kind::Lost);
-        let mut lost = lost.flat_map(|handover| &handover.partitions);
-        lost.any(|name| partitions.contains(name))
-    }
-
     /// Whether partitions were taken away that the application still has to let go.
     pub(super) fn is_handing_over(&self) -> bool {
         !self.handovers.is_empty()

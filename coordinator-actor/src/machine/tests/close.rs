@@ -196,3 +196,25 @@ fn whoever_subscribes_again_while_a_join_is_waited_for_joins_anew() {
     world.join(3, &["t-0"]);
     assert_eq!(world.assigned, parts(&["t-0"]).into_iter().collect());
 }
+
+/// With no member's id a commit would be accepted of a group that is empty, whatever was committed meanwhile.
+#[test]
+fn f018_who_is_not_a_member_any_more_commits_nothing_of_what_it_had() {
+    for config in [eager(), cooperative(), consumer()] {
+        let heartbeat = match config.protocol {
+            GroupProtocol::Classic { .. } => "Heartbeat",
+            GroupProtocol::Consumer { .. } => "ConsumerHeartbeat",
+        };
+        let mut world = World::member(config, &["t-0"]);
+        world.unsubscribe();
+        world.pass(Duration::from_secs(5));
+        world.refuse(heartbeat, ErrorCode::UNKNOWN_MEMBER_ID);
+        let call = world.commit(&[("t-0", 3)]);
+        assert_eq!(world.count("OffsetCommit"), 0, "{heartbeat}");
+        let result = &world.committed[&call];
+        assert!(
+            matches!(result, Err(GroupError::CommitFailed { .. })),
+            "{result:?}"
+        );
+    }
+}
