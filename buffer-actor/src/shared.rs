@@ -100,10 +100,11 @@ impl PartitionState {
         valid
     }
 
-    /// A poll begins: what was given before counts as processed.
-    pub fn process(&self) {
+    /// A poll begins, or the application commits what it was given: that counts as processed. Returns the offsets after that.
+    pub fn process(&self) -> Offsets {
         let mut offsets = self.lock();
         offsets.processed = offsets.given;
+        *offsets
     }
 
     pub(crate) fn jump(

@@ -326,12 +326,13 @@ impl CoordinatorActor {
         offsets.collect()
     }
 
-    /// Offsets that were given of all that is assigned or being taken away.
+    /// Offsets that were given of all that is assigned or being taken away. Who commits them says that they are processed; else the
+    /// next automatic commit would take that back.
     fn given(&self) -> Offsets {
         let states = self.shared.all();
         let states = states.iter().chain(self.leaving.values());
         let offsets = states.filter_map(|state| {
-            let offsets = state.offsets();
+            let offsets = state.process();
             let offset = committable(offsets.given?, offsets.leader_epoch);
             Some((state.name().clone(), offset))
         });

@@ -249,6 +249,25 @@ fn b122_b135_only_what_was_processed_is_committed_automatically() {
     });
 }
 
+/// Who commits what is in hand says that it is processed: an automatic commit does not take that back.
+#[test]
+fn b122_b130_an_automatic_commit_never_takes_back_what_was_committed_by_hand() {
+    each(|protocol| async move {
+        let broker = broker(1);
+        produce(&broker, 0, 30);
+        let builder = automatic(&broker, protocol).set("max.poll.records", "10");
+        let mut consumer = builder.spawn_local().unwrap();
+        consumer.subscribe(["t"]).await.unwrap();
+        while consumer.position(&tp(0)) != Some(10) {
+            consumer.poll(Duration::from_millis(100)).await.unwrap();
+        }
+        consumer.commit().await.unwrap();
+        tokio::time::sleep(Duration::from_secs(12)).await;
+        assert_eq!(committed(&broker, 0), Some(10));
+        assert!(commits_of(&broker, 0).is_sorted());
+    });
+}
+
 #[test]
 fn b126_without_a_position_nothing_is_committed() {
     each(|protocol| async move {

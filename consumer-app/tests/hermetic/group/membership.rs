@@ -6,7 +6,7 @@ use std::time::Duration;
 use consumer_app::{Consumer, ConsumerBuilder};
 use test_broker::TestBroker;
 
-use super::support::{Protocol, each, manual, members, owns, read};
+use super::support::{Protocol, each, each_of, manual, members, owns, read};
 use crate::support::{broker, produce, run, tp};
 
 #[test]
@@ -130,5 +130,38 @@ fn what_a_member_had_that_leaves_is_read_on_within_two_heartbeats() {
             }
             closing.await.unwrap();
         }
+    });
+}
+
+#[test]
+fn b180_a_pause_lasts_as_long_as_the_assignment() {
+    each_of(&Protocol::INCREMENTAL, |protocol| async move {
+        let broker = broker(2);
+        for partition in 0..2 {
+            produce(&broker, partition, 5);
+        }
+        let mut one = manual(&broker, protocol).spawn_local().unwrap();
+        one.subscribe(["t"]).await.unwrap();
+        owns(&mut one, 2).await;
+        one.pause(&[tp(0), tp(1)]).await.unwrap();
+        let mut two = manual(&broker, protocol).spawn_local().unwrap();
+        two.subscribe(["t"]).await.unwrap();
+        // nothing comes to the one, and the other one's is not paused
+        while (one.assignment().len(), two.assignment().len()) != (1, 1) {
+            let records = one.poll(Duration::from_millis(200)).await.unwrap();
+            assert!(records.is_empty());
+            two.poll(Duration::from_millis(200)).await.unwrap();
+        }
+        let kept = one.assignment().remove(0);
+        assert_eq!(one.paused(), [kept.clone()]);
+        assert_eq!(two.paused(), []);
+        two.close(Duration::from_secs(5)).await.unwrap();
+        // what comes back is not paused any more, what stayed is
+        let came = read(&mut one, 5).await;
+        assert!(came.iter().all(|(partition, _)| *partition != kept));
+        owns(&mut one, 2).await;
+        assert_eq!(one.paused(), [kept.clone()]);
+        one.resume([&kept]).await.unwrap();
+        assert_eq!(read(&mut one, 5).await.len(), 5);
     });
 }
