@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use allocation_counter::measure;
 use consumer_app::connect::{Connect, ConnectFuture, Stream};
-use consumer_app::{Consumer, Records, TopicPartition};
+use consumer_app::{Consumer, RebalanceListener, Records, TopicPartition};
 use record_batch::Compression;
 use test_broker::{ApiKey, ProducerRecord, TestBroker};
 use tokio::task::LocalSet;
@@ -52,8 +52,14 @@ fn read(records: &Records) -> usize {
     read
 }
 
-/// Allocations of a poll of so many records out of a lease, and of reading them.
-async fn allocations(codec: Compression, max_poll_records: usize) -> u64 {
+/// Hears of nothing while nothing changes.
+struct Deaf;
+
+impl RebalanceListener for Deaf {}
+
+/// Allocations of a poll of so many records out of a lease, and of reading them: as a member of a group that commits by itself and
+/// has a listener, or with partitions assigned by hand.
+async fn allocations(codec: Compression, max_poll_records: usize, protocol: Option<&str>) -> u64 {
     let broker = TestBroker::builder()
         .topic("t", 1)
         .start_in_memory()
@@ -65,17 +71,25 @@ async fn allocations(codec: Compression, max_poll_records: usize) -> u64 {
             .timestamp(1_700_000_000_000 + n)
     });
     broker.produce_compressed("t", 0, codec, records).unwrap();
-    let mut consumer = Consumer::builder()
+    let builder = Consumer::builder()
         .bootstrap_servers(&broker.bootstrap_servers())
         .set("auto.offset.reset", "earliest")
         .set("max.poll.records", &max_poll_records.to_string())
-        .connector(Arc::new(Pipe(broker.clone())))
-        .spawn_local()
-        .unwrap();
-    consumer
-        .assign([TopicPartition::new("t", 0)])
-        .await
-        .unwrap();
+        .connector(Arc::new(Pipe(broker.clone())));
+    let mut consumer = match protocol {
+        None => builder,
+        Some(protocol) => builder
+            .group_id("g")
+            .set("group.protocol", protocol)
+            .rebalance_listener(Deaf),
+    }
+    .spawn_local()
+    .unwrap();
+    match protocol {
+        None => consumer.assign([TopicPartition::new("t", 0)]).await,
+        Some(_) => consumer.subscribe(["t"]).await,
+    }
+    .unwrap();
     let first = consumer.poll(Duration::from_secs(5)).await.unwrap();
     assert_eq!(first.len(), max_poll_records);
     // what follows is asked for, and everybody else waits
@@ -104,15 +118,25 @@ fn polls_and_iteration_allocate_no_more_for_more_records() {
         .start_paused(true)
         .build()
         .unwrap();
-    for codec in [Compression::None, Compression::Lz4, Compression::Zstd] {
+    let none = Compression::None;
+    for (codec, protocol) in [
+        (none, None),
+        (Compression::Lz4, None),
+        (Compression::Zstd, None),
+        (none, Some("classic")),
+        (none, Some("consumer")),
+    ] {
         let counts: Vec<u64> = [1, 10, 1000, 10_000]
             .into_iter()
-            .map(|records| LocalSet::new().block_on(&runtime, allocations(codec, records)))
+            .map(|records| {
+                let counted = allocations(codec, records, protocol);
+                LocalSet::new().block_on(&runtime, counted)
+            })
             .collect();
         assert!(
             counts.iter().all(|&count| count == counts[0]),
-            "{codec}: {counts:?}"
+            "{codec}, {protocol:?}: {counts:?}"
         );
-        assert!(counts[0] <= 8, "{codec}: {counts:?}");
+        assert!(counts[0] <= 8, "{codec}, {protocol:?}: {counts:?}");
     }
 }
