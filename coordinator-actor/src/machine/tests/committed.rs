@@ -6,7 +6,7 @@ fn found(pairs: &[(&str, i64)]) -> Answer {
 }
 
 #[test]
-fn b133_what_is_asked_for_at_once_is_one_request() {
+fn b107_b133_what_is_asked_for_at_once_is_one_request() {
     let mut world = World::new(eager());
     let first = world.fetch(&["t-0"]);
     let second = world.fetch(&["t-0", "t-1"]);
@@ -24,7 +24,7 @@ fn b133_what_is_asked_for_at_once_is_one_request() {
 }
 
 #[test]
-fn an_answer_is_no_answer_to_who_asked_after_the_request() {
+fn b107_an_answer_is_no_answer_to_who_asked_after_the_request() {
     let mut world = World::new(eager());
     world.look_up("t-0", 1);
     world.find();
