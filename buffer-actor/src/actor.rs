@@ -27,6 +27,7 @@ use crate::model::{BufferConfig, Effect, Item, Lookup, LookupCommitted, Outcome}
 use crate::records::{FetchedRecords, LeasedItem};
 use crate::shared::{PartitionState, SharedState};
 use crate::ticket::Ticket;
+use crate::vital::Vital;
 
 /// Whom the buffer tells.
 #[derive(Debug, Clone)]
@@ -59,6 +60,7 @@ pub struct BufferActor {
     awaited: BTreeMap<TopicPartition, Vec<oneshot::Sender<i64>>>,
     effects: Vec<Effect<FetchedRecords>>,
     alarm: Alarm,
+    vital: Vital,
     takes: u64,
     messages: u64,
 }
@@ -84,9 +86,17 @@ impl BufferActor {
             awaited: BTreeMap::new(),
             effects: Vec::new(),
             alarm: Alarm::default(),
+            vital: Vital::default(),
             takes: 0,
             messages: 0,
         }
+    }
+
+    /// The same, and whom `vital` tells hears if it ends unasked.
+    #[must_use]
+    pub fn watched(mut self, vital: Vital) -> Self {
+        self.vital = vital;
+        self
     }
 
     fn handle<R>(
@@ -300,6 +310,12 @@ impl Actor for BufferActor {
         let address = ctx.address();
         self.abandoned = Some(address.clone().recipient());
         self.memory.set_wake(address.recipient());
+    }
+}
+
+impl Drop for BufferActor {
+    fn drop(&mut self) {
+        self.vital.dropped(&self.machine);
     }
 }
 
@@ -553,6 +569,7 @@ impl Handler<Stop> for BufferActor {
 
     fn handle(&mut self, _: Stop, ctx: &mut Context<Self>) {
         self.waiting.clear();
+        self.vital.stopped();
         ctx.stop();
     }
 }

@@ -21,6 +21,7 @@ mod policy;
 mod records;
 mod shared;
 mod ticket;
+mod vital;
 
 pub use actor::{BufferActor, Neighbours, Stop};
 pub use alarm::Alarm;
@@ -33,3 +34,4 @@ pub use policy::{Policy, UnknownPolicy};
 pub use records::{FetchedRecords, LeasedItem};
 pub use shared::{Offsets, PartitionState, SharedState};
 pub use ticket::Ticket;
+pub use vital::{ActorFailed, Vital};

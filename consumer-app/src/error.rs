@@ -86,8 +86,8 @@ pub enum Error {
     /// The consumer was closed.
     #[error("the consumer is closed")]
     Closed,
-    /// The actors of the consumer ended by a fault.
-    #[error("the consumer's actors have failed; close it and make a new one")]
+    /// An actor of the consumer panicked, by a fault of this crate: the log says which, and how it stood.
+    #[error("an actor of the consumer has panicked (see the log); close it and make a new one")]
     Failed,
     /// The thread of the actors could not be started.
     #[error("cannot start the consumer's thread: {0}")]

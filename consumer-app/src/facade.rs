@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Actor, ActorContext, Addr, AsyncContext, Context, Handler, Recipient};
+use actix::{Actor, ActorContext, ActorState, Addr, AsyncContext, Context, Handler, Recipient};
 use buffer_actor::messages::WakeReader;
 use buffer_actor::{
-    Backoff, BufferActor, BufferConfig, Lane, Memory, NodeId, ResetPolicy, SharedState, Stop,
+    ActorFailed, Backoff, BufferActor, BufferConfig, Lane, Memory, NodeId, ResetPolicy,
+    SharedState, Stop, Vital,
 };
 use coordinator_actor::assign::AssignError;
 use coordinator_actor::messages::{self, Confirm, GroupFailed, Rebalance};
@@ -20,7 +21,7 @@ use session_actor::wire::connect::Connect;
 use session_actor::wire::{Address, Peer};
 use session_actor::{FetchStats, LaneNeighbours, LaneOptions, SessionActor};
 use tokio::sync::{mpsc, oneshot};
-use tracing::debug;
+use tracing::{debug, error};
 
 use crate::config::{ConsumerConfig, MetadataRecoveryStrategy, OffsetReset};
 use crate::consumer::ConsumerHandle;
@@ -128,13 +129,16 @@ pub(crate) fn start(
     let buffer_context = Context::<BufferActor>::new();
     let fetch_context = Context::<FetchActor>::new();
     let metadata_context = Context::<MetadataActor>::new();
+    let facade_context = Context::<FacadeActor>::new();
     let coordinator_context = group.is_some().then(Context::<CoordinatorActor>::new);
     let buffer = buffer_context.address();
     let fetch = fetch_context.address();
     let metadata = metadata_context.address();
+    let facade = facade_context.address();
+    let vital = |actor| Vital::new(actor, facade.clone().recipient());
     let coordinator = coordinator_context.as_ref().map(AsyncContext::address);
 
-    buffer_context.run(BufferActor::new(
+    let buffer_actor = BufferActor::new(
         buffer_config(config, policy),
         fastrand::u64(..),
         memory.clone(),
@@ -146,7 +150,8 @@ pub(crate) fn start(
             look_up_committed: coordinator.clone().map(Addr::recipient),
             metadata_stale: metadata.clone().recipient(),
         },
-    ));
+    );
+    buffer_context.run(buffer_actor.watched(vital("buffer")));
     let lanes = LaneFactory {
         options: LaneOptions {
             config: SessionConfig {
@@ -167,7 +172,7 @@ pub(crate) fn start(
         buffer: buffer.clone(),
         metadata: metadata.clone(),
     };
-    fetch_context.run(FetchActor::new(
+    let planner = FetchActor::new(
         policy.uses_quick_lane(),
         fetch_actor::Neighbours {
             reserve: buffer.clone().recipient(),
@@ -176,8 +181,9 @@ pub(crate) fn start(
             leader_unknown: metadata.clone().recipient(),
         },
         Box::new(move |node, lane, address, reports| lanes.open(node, lane, &address, reports)),
-    ));
-    metadata_context.run(MetadataActor::new(
+    );
+    fetch_context.run(planner.watched(vital("fetch")));
+    let metadata_actor = MetadataActor::new(
         metadata_config(config),
         metadata::Options {
             client_id: config.client_id().into(),
@@ -201,22 +207,22 @@ pub(crate) fn start(
             wake_reader: buffer.clone().recipient(),
         },
         status.clone(),
-    ));
-    let facade = FacadeActor {
+    );
+    metadata_context.run(metadata_actor.watched(vital("metadata")));
+    facade_context.run(FacadeActor {
         buffer: buffer.clone(),
         fetch: fetch.clone(),
         metadata: metadata.clone(),
         coordinator: coordinator.clone(),
         status: status.clone(),
         ended: Some(ended),
-    }
-    .start();
+    });
     let mut group_port = None;
     if let Some((context, (group, membership))) = coordinator_context.zip(group) {
         let (events, rebalances) = mpsc::unbounded_channel();
         let poll_clock = PollClock::new(tokio::time::Instant::now().into_std());
         let confirm = context.address().recipient();
-        context.run(CoordinatorActor::new(
+        let coordinator = CoordinatorActor::new(
             group,
             LinkOptions {
                 client_id: config.client_id().into(),
@@ -236,7 +242,8 @@ pub(crate) fn start(
             poll_clock.clone(),
             member_id(),
             fastrand::u64(..),
-        )?);
+        )?;
+        context.run(coordinator.watched(vital("coordinator")));
         group_port = Some(GroupPort {
             events: rebalances,
             confirm,
@@ -367,6 +374,24 @@ impl Actor for FacadeActor {
     type Context = Context<Self>;
 }
 
+impl Handler<ActorFailed> for FacadeActor {
+    type Result = ();
+
+    fn handle(&mut self, failed: ActorFailed, ctx: &mut Context<Self>) {
+        if ctx.state() != ActorState::Running {
+            // the runtime was dropped with all actors in it
+            return;
+        }
+        let ActorFailed { actor, state } = failed;
+        error!(
+            actor,
+            state, "an actor panicked: the consumer is of no use any more"
+        );
+        self.status.fail();
+        self.buffer.do_send(WakeReader);
+    }
+}
+
 /// Handle -> Facade: stop everything: first the coordinator, which commits and leaves the group, then the lanes, whose sessions are
 /// ended at the brokers, then the rest. The end is seen by the system's `ended` being dropped.
 #[derive(Debug, actix::Message)]
@@ -429,5 +454,43 @@ impl Handler<GroupFailed> for FacadeActor {
             self.status.set_failure(error.into());
         }
         self.buffer.do_send(WakeReader);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::task::LocalSet;
+
+    use crate::metadata::Panic;
+    use crate::{Consumer, Error};
+
+    #[test]
+    fn after_a_panic_of_an_actor_every_poll_fails_and_close_ends() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        LocalSet::new().block_on(&runtime, async {
+            let builder = Consumer::builder().bootstrap_servers("127.0.0.1:1");
+            let mut consumer = builder.group_id("g").spawn_local().unwrap();
+            consumer.subscribe(["t"]).await.unwrap();
+            let metadata = consumer.handle().ports.metadata.clone();
+            tokio::task::spawn_local(async move {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                metadata.do_send(Panic);
+            });
+            // in the middle of a poll, and from then on
+            for _ in 0..3 {
+                let polled = consumer.poll(Duration::from_secs(3600)).await;
+                assert!(matches!(polled, Err(Error::Failed)), "{polled:?}");
+            }
+            let closing = consumer.close(Duration::from_secs(5));
+            let _ = tokio::time::timeout(Duration::from_secs(6), closing)
+                .await
+                .expect("it ends");
+        });
     }
 }

@@ -16,5 +16,7 @@ mod turns;
 mod view;
 mod watch;
 
+#[cfg(test)]
+pub(crate) use actor::Panic;
 pub(crate) use actor::{AskPartitions, MetadataActor, Neighbours, Options};
 pub(crate) use machine::{MetadataConfig, PartitionsUnknown};

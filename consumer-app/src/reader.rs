@@ -143,6 +143,9 @@ impl Reader {
                 self.finish().await;
                 return Err(Error::Closed);
             }
+            if self.status.has_failed() {
+                return Err(Error::Failed);
+            }
             self.receive_ready();
             let group = self.rebalances.as_mut();
             let has_news = group.is_some_and(Rebalances::notice);

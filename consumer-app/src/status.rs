@@ -16,6 +16,8 @@ struct Inner {
     /// What the next poll is to fail with.
     failure: Mutex<Option<Error>>,
     closed: AtomicBool,
+    /// An actor panicked.
+    failed: AtomicBool,
     usage: Mutex<Usage>,
 }
 
@@ -57,6 +59,15 @@ impl Status {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.0.closed.load(Ordering::Acquire)
+    }
+
+    /// An actor panicked: nothing goes on.
+    pub(crate) fn fail(&self) {
+        self.0.failed.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.0.failed.load(Ordering::Acquire)
     }
 
     /// What is read is said by this from now on.

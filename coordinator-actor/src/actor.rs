@@ -11,7 +11,7 @@ use actix::{
     Actor, ActorContext, AsyncContext, Context, Handler, MessageResult, Recipient, SpawnHandle,
 };
 use buffer_actor::messages::{Assign, CommittedFound, LookUpCommitted, ReportError, WakeReader};
-use buffer_actor::{Alarm, PartitionError, PartitionState, SharedState, Start, Stop};
+use buffer_actor::{Alarm, PartitionError, PartitionState, SharedState, Start, Stop, Vital};
 use record_batch::TopicPartition;
 use session_actor::wire::{ErrorCode, Peer, WireError};
 use session_actor::{SnapshotChanged, WatchTopics};
@@ -78,6 +78,7 @@ pub struct CoordinatorActor {
     fetches: HashMap<CallId, oneshot::Sender<Result<Committed, GroupError>>>,
     closing: Option<oneshot::Sender<()>>,
     alarm: Alarm,
+    vital: Vital,
 }
 
 impl CoordinatorActor {
@@ -117,7 +118,15 @@ impl CoordinatorActor {
             fetches: HashMap::new(),
             closing: None,
             alarm: Alarm::default(),
+            vital: Vital::default(),
         })
+    }
+
+    /// The same, and whom `vital` tells hears if it ends unasked.
+    #[must_use]
+    pub fn watched(mut self, vital: Vital) -> Self {
+        self.vital = vital;
+        self
     }
 
     fn run<R>(
@@ -396,6 +405,12 @@ impl Actor for CoordinatorActor {
     type Context = Context<Self>;
 }
 
+impl Drop for CoordinatorActor {
+    fn drop(&mut self) {
+        self.vital.dropped(&self.machine);
+    }
+}
+
 impl Handler<SnapshotChanged> for CoordinatorActor {
     type Result = ();
 
@@ -522,6 +537,7 @@ impl Handler<Stop> for CoordinatorActor {
     type Result = ();
 
     fn handle(&mut self, _: Stop, ctx: &mut Context<Self>) {
+        self.vital.stopped();
         ctx.stop();
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
 use buffer_actor::messages::{AssignmentChanged, Granted, LeadersChanged, Reserve, Withdraw};
-use buffer_actor::{Alarm, Lane, NodeId, Ticket};
+use buffer_actor::{Alarm, Lane, NodeId, Ticket, Vital};
 use session_actor::machine::Job;
 use session_actor::messages::{CloseLane, LaneIdle, LaneJob, LaneLost, LaneUnavailable, StartJob};
 use session_actor::wire::Address;
@@ -63,6 +63,7 @@ pub struct FetchActor {
     tickets: Vec<Ticket>,
     effects: Vec<Effect>,
     alarm: Alarm,
+    vital: Vital,
     messages: u64,
 }
 
@@ -77,8 +78,16 @@ impl FetchActor {
             tickets: Vec::new(),
             effects: Vec::new(),
             alarm: Alarm::default(),
+            vital: Vital::default(),
             messages: 0,
         }
+    }
+
+    /// The same, and whom `vital` tells hears if it ends unasked.
+    #[must_use]
+    pub fn watched(mut self, vital: Vital) -> Self {
+        self.vital = vital;
+        self
     }
 
     fn run(
@@ -170,6 +179,12 @@ impl FetchActor {
 
 impl Actor for FetchActor {
     type Context = Context<Self>;
+}
+
+impl Drop for FetchActor {
+    fn drop(&mut self) {
+        self.vital.dropped(&self.machine);
+    }
 }
 
 impl Handler<AssignmentChanged> for FetchActor {
@@ -280,6 +295,7 @@ impl Handler<buffer_actor::Stop> for FetchActor {
     type Result = ();
 
     fn handle(&mut self, _: buffer_actor::Stop, ctx: &mut Context<Self>) {
+        self.vital.stopped();
         ctx.stop();
     }
 }

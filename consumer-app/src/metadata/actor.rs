@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use actix::fut::{ActorFutureExt, wrap_future};
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient, ResponseFuture};
-use buffer_actor::Alarm;
 use buffer_actor::messages::{
     AssignmentChanged, LookUp, MetadataStale, PositionsFound, ReportError, TopicsRecreated,
     WakeReader,
 };
+use buffer_actor::{Alarm, Vital};
 use fetch_actor::messages::LeaderUnknown;
 use kafka_protocol::messages::MetadataRequest;
 use session_actor::messages::{NodeReached, RefreshMetadata};
@@ -77,6 +77,7 @@ pub(crate) struct MetadataActor {
     askers: HashMap<Arc<str>, Vec<oneshot::Sender<Result<usize, PartitionsUnknown>>>>,
     effects: Vec<Effect>,
     alarm: Alarm,
+    vital: Vital,
     /// The failures that were logged: what an address fails with is said once, until it answers.
     said: HashSet<(Option<Address>, Discriminant<WireError>)>,
 }
@@ -97,8 +98,16 @@ impl MetadataActor {
             askers: HashMap::new(),
             effects: Vec::new(),
             alarm: Alarm::default(),
+            vital: Vital::default(),
             said: HashSet::new(),
         }
+    }
+
+    /// The same, and whom `vital` tells hears if it ends unasked.
+    #[must_use]
+    pub(crate) fn watched(mut self, vital: Vital) -> Self {
+        self.vital = vital;
+        self
     }
 
     fn run(
@@ -304,6 +313,12 @@ impl Actor for MetadataActor {
     type Context = Context<Self>;
 }
 
+impl Drop for MetadataActor {
+    fn drop(&mut self) {
+        self.vital.dropped(&self.machine);
+    }
+}
+
 impl Handler<AssignmentChanged> for MetadataActor {
     type Result = ();
 
@@ -401,6 +416,22 @@ impl Handler<buffer_actor::Stop> for MetadataActor {
     type Result = ();
 
     fn handle(&mut self, _: buffer_actor::Stop, ctx: &mut Context<Self>) {
+        self.vital.stopped();
         ctx.stop();
+    }
+}
+
+/// A fault.
+#[cfg(test)]
+#[derive(Debug, actix::Message)]
+#[rtype(result = "()")]
+pub(crate) struct Panic;
+
+#[cfg(test)]
+impl Handler<Panic> for MetadataActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Panic, _: &mut Context<Self>) {
+        panic!("a fault");
     }
 }

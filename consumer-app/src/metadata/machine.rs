@@ -95,6 +95,7 @@ struct Question {
 }
 
 /// See the [module's documentation](super).
+#[derive(Debug)]
 pub(super) struct MetadataMachine {
     config: MetadataConfig,
     snapshot: Arc<ClusterSnapshot>,

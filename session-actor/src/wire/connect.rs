@@ -3,6 +3,7 @@
 //! Everything above takes any [`Stream`], so TCP, TLS, a simulated network and a pipe to a broker in the same process are
 //! alike to it.
 
+pub(crate) mod guarded;
 mod tcp;
 
 pub use tcp::{Resolve, ResolveFuture, TcpConnect, TcpOptions};
@@ -45,6 +46,6 @@ pub trait Connect: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Whatever kept the connection from being made, in words that tell the user what to check.
+    /// Whatever kept the connection from being made, in words that tell the user what to check. A panic is taken for one.
     fn connect<'a>(&'a self, host: &'a str, port: u16) -> ConnectFuture<'a>;
 }

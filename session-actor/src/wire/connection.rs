@@ -1,6 +1,6 @@
 //! An opened connection.
 
-use super::connect::{Connect, Stream};
+use super::connect::{Connect, Stream, guarded};
 use super::error::WireError;
 use super::frame::{FrameReader, FrameWriter};
 use super::negotiate::{ApiVersionsMap, negotiate};
@@ -42,7 +42,7 @@ impl Connection {
     ) -> Result<Self, WireError> {
         let mut what = "the connection setup";
         let opening = async {
-            let stream = connector.connect(peer.address.host(), peer.address.port());
+            let stream = guarded::connect(connector, peer.address.host(), peer.address.port());
             let stream = stream.await.map_err(|error| WireError::Connect {
                 peer: peer.clone(),
                 source: Arc::new(error),
