@@ -31,18 +31,22 @@ impl Jars {
     ///
     /// [`Error::MissingTool`] names what to install; [`Error::Fetch`] and [`Error::Compile`] carry the program's output.
     pub fn fetch() -> Result<Self> {
-        let pom = Path::new(SOURCES).join("pom.xml");
-        let folder = cache::once(
-            &format!("jars-{}", digest(std::slice::from_ref(&pom))?),
-            |folder| copy_dependencies(&pom, folder),
-        )?;
-        let jars = folder.join("*");
+        let folder = kafka()?;
+        Self::of(&classes(&folder)?, folder)
+    }
 
-        let sources = sources()?;
-        let classes = cache::once(&format!("classes-{}", digest(&sources)?), |folder| {
-            compile(&sources, &jars, folder)
-        })?;
-        let class_path = std::env::join_paths([classes.as_path(), &jars])
+    /// The same helper with the Java client 3.9.1 in place of Apache Kafka 4.4.0. Only classes that use what both have run with it.
+    ///
+    /// # Errors
+    ///
+    /// As [`fetch`](Self::fetch).
+    pub fn fetch_client_3_9() -> Result<Self> {
+        let client = dependencies(&Path::new(SOURCES).join("client-3.9.1/pom.xml"))?;
+        Self::of(&classes(&kafka()?)?, client)
+    }
+
+    fn of(classes: &Path, folder: PathBuf) -> Result<Self> {
+        let class_path = std::env::join_paths([classes, &folder.join("*")])
             .map_err(io::Error::other)
             .context(|| format!("make a class path of {}", folder.display()))?;
         Ok(Self { folder, class_path })
@@ -87,6 +91,25 @@ pub(crate) fn not_started(source: io::Error, tool: &'static str, install: &'stat
 
 /// What brings `java` and `javac`.
 pub(crate) const JDK: &str = "a JDK of version 17 or newer (Debian: openjdk-17-jdk-headless)";
+
+/// The folder with the jars of Apache Kafka 4.4.0.
+fn kafka() -> Result<PathBuf> {
+    dependencies(&Path::new(SOURCES).join("pom.xml"))
+}
+
+/// The folder with the compiled helper.
+fn classes(kafka: &Path) -> Result<PathBuf> {
+    let sources = sources()?;
+    cache::once(&format!("classes-{}", digest(&sources)?), |classes| {
+        compile(&sources, &kafka.join("*"), classes)
+    })
+}
+
+/// The folder with the jars that a `pom.xml` names.
+fn dependencies(pom: &Path) -> Result<PathBuf> {
+    let name = format!("jars-{}", digest(&[pom.to_owned()])?);
+    cache::once(&name, |folder| copy_dependencies(pom, folder))
+}
 
 fn copy_dependencies(pom: &Path, folder: &Path) -> Result<()> {
     let mut maven = Command::new("mvn");

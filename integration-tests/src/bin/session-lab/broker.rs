@@ -1,0 +1,197 @@
+//! What the broker says of sessions: gauges and counters over JMX, and the lines of its log that say what became of each.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
+
+use anyhow::{Context, Result};
+use integration_tests::kafka::Cluster;
+
+use crate::mode::Mode;
+
+/// The listener of the readers that are measured: what goes through it is theirs alone.
+const READERS: &str = "READERS";
+
+/// Starts a broker with few session slots that logs what it does with sessions.
+pub(crate) fn start(slots: u32) -> Result<Cluster> {
+    let kafka = Cluster::builder()
+        .listener(READERS, "PLAINTEXT")
+        .property(
+            "max.incremental.fetch.session.cache.slots",
+            &slots.to_string(),
+        )
+        .log_level("org.apache.kafka.server.FetchManager", "debug")
+        .log_level("org.apache.kafka.server.FetchSessionCacheShard", "trace")
+        .start()?;
+    Ok(kafka)
+}
+
+/// Where the readers that are measured connect.
+pub(crate) fn readers_address(kafka: &Cluster) -> Result<String> {
+    let address = kafka.listener_address(1, READERS)?;
+    Ok(address.context("the listener of the readers")?.to_string())
+}
+
+/// Sessions at one time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sessions {
+    pub(crate) sessions: f64,
+    pub(crate) partitions: f64,
+}
+
+impl Sessions {
+    pub(crate) fn read(kafka: &Cluster) -> Result<Self> {
+        let pattern = "kafka.server:type=FetchSessionCache,name=NumIncrementalFetch*,*";
+        let gauges = kafka.metric(1, pattern, "Value")?;
+        let sum = |name: &str| {
+            let of_name = gauges.iter().filter(|(bean, _)| bean.contains(name));
+            of_name.map(|(_, value)| value).sum()
+        };
+        Ok(Self {
+            sessions: sum("NumIncrementalFetchSessions"),
+            partitions: sum("NumIncrementalFetchPartitionsCached"),
+        })
+    }
+}
+
+/// What a broker has counted since it started.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counters {
+    pub(crate) evictions: f64,
+    pub(crate) id_not_found: f64,
+    /// All requests of the readers, of whatever type, and their bytes in and out.
+    pub(crate) requests: f64,
+    pub(crate) request_bytes: f64,
+    pub(crate) response_bytes: f64,
+    /// Where the log ends.
+    log: u64,
+}
+
+impl Counters {
+    pub(crate) fn read(kafka: &Cluster) -> Result<Self> {
+        let readers = format!(
+            "kafka.server:type=socket-server-metrics,listener={READERS},networkProcessor=*"
+        );
+        let of_readers = |attribute: &str| kafka.metric_sum(1, &readers, attribute);
+        Ok(Self {
+            evictions: kafka.metric_sum(
+                1,
+                "kafka.server:type=FetchSessionCache,name=IncrementalFetchSessionEvictionsPerSec*,*",
+                "Count",
+            )?,
+            id_not_found: kafka.metric_sum(
+                1,
+                "kafka.network:type=RequestMetrics,name=ErrorsPerSec,request=Fetch*,error=FETCH_SESSION_ID_NOT_FOUND",
+                "Count",
+            )?,
+            requests: of_readers("response-total")?,
+            request_bytes: of_readers("incoming-byte-total")?,
+            response_bytes: of_readers("outgoing-byte-total")?,
+            log: kafka.log(1)?.metadata()?.len(),
+        })
+    }
+}
+
+/// What a broker has logged between two readings of its [`Counters`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Logged {
+    /// Requests with epoch 0 that were given a session, and those that were not.
+    pub(crate) created: u64,
+    pub(crate) refused: u64,
+    /// Evictions of sessions that had not been used for longer than [`SESSION_AGE`](crate::setting::SESSION_AGE).
+    pub(crate) evicted_by_age: u64,
+    /// Evictions for a larger session.
+    pub(crate) evicted_by_size: u64,
+    /// Partitions that requests have taken out of their sessions.
+    pub(crate) forgotten: u64,
+}
+
+impl Logged {
+    pub(crate) fn between(kafka: &Cluster, from: &Counters, to: &Counters) -> Result<Self> {
+        let mut log = File::open(kafka.log(1)?)?;
+        log.seek(SeekFrom::Start(from.log))?;
+        let mut logged = Self::default();
+        let mut left = to.log - from.log;
+        for line in BufReader::new(log).lines() {
+            let line = line?;
+            let length = line.len() as u64 + 1;
+            if length > left {
+                break;
+            }
+            left -= length;
+            logged.count(&line)?;
+        }
+        Ok(logged)
+    }
+
+    fn count(&mut self, line: &str) -> Result<()> {
+        if line.contains(" Created fetch session ") {
+            self.created += 1;
+        } else if line.contains(" No fetch session created ") {
+            self.refused += 1;
+        } else if line.contains(" Evicting stale FetchSession ") {
+            self.evicted_by_age += 1;
+        } else if line.contains(" Evicting ") {
+            self.evicted_by_size += 1;
+        } else if line.contains(" Created a new incremental FetchContext ") {
+            // …: added 0 partition(s), updated 2 partition(s), removed 0 partition(s)
+            let removed = line
+                .rsplit_once(" removed ")
+                .and_then(|(_, rest)| rest.split_once(' '))
+                .and_then(|(number, _)| number.parse::<u64>().ok());
+            self.forgotten += removed.with_context(|| format!("the broker logged {line:?}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the broker's own counter and its log tell the same of evictions: if not, the log is not understood.
+pub(crate) fn agree(mode: Mode, evictions: f64, logged: &Logged) -> Result<()> {
+    let lines = logged.evicted_by_age + logged.evicted_by_size;
+    anyhow::ensure!(
+        (evictions - lines as f64).abs() <= 1.0,
+        "{mode}: the broker counted {evictions} evictions and logged {lines}"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_of_apache_kafka_4_4_are_counted() -> Result<()> {
+        let session =
+            "FetchSession(id=7, privileged=false, partitionMap.size=24, usesTopicIds=true)";
+        let cache = "DEBUG org.apache.kafka.server.FetchSessionCacheShard - [Shard 0]";
+        let requests = "DEBUG org.apache.kafka.server.FetchManager -";
+        let incremental = "Created a new incremental FetchContext for session id 7, epoch 3:";
+        let mut logged = Logged::default();
+        for line in [
+            format!("{cache} Created fetch session {session}"),
+            format!("{cache} No fetch session created for privileged=false, size=24."),
+            format!("{cache} No fetch session created for privileged=false, size=23."),
+            format!("{cache} Evicting stale FetchSession 7."),
+            format!("{cache} Evicting {session} with EvictableKey."),
+            format!("{requests} Created a new full FetchContext with 24 partition(s)."),
+            format!(
+                "{requests} {incremental} added 1 partition(s), updated 2 partition(s), removed 0 partition(s)"
+            ),
+            format!(
+                "{requests} {incremental} added 0 partition(s), updated 0 partition(s), removed 23 partition(s)"
+            ),
+        ] {
+            logged.count(&line)?;
+        }
+        let expected = Logged {
+            created: 1,
+            refused: 2,
+            evicted_by_age: 1,
+            evicted_by_size: 1,
+            forgotten: 23,
+        };
+        assert_eq!(logged, expected);
+        let unknown = format!("{requests} {incremental} without numbers");
+        assert!(logged.count(&unknown).is_err());
+        Ok(())
+    }
+}

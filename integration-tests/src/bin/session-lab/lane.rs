@@ -1,0 +1,177 @@
+//! One mode with a broker of its own.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "blocking and the real clock are the point here: this watches processes, and no actor calls it"
+)]
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use integration_tests::kafka::Cluster;
+
+use crate::broker::{Counters, Logged, Sessions, agree, readers_address};
+use crate::java::Clients;
+use crate::mode::{Client, Mode, Version};
+use crate::ours::Readers;
+use crate::setting::{Load, PARTITIONS};
+
+/// How often sessions are looked at.
+const SAMPLE: Duration = Duration::from_secs(2);
+/// Readers that have no sessions after so long do not read.
+const SESSIONS_MADE: Duration = Duration::from_secs(60);
+
+/// What differs from one run of a setting to another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan {
+    pub(crate) load: Load,
+    pub(crate) slots: u32,
+    /// Java consumers of 4.4.0 that want a session of all partitions, too, and ask for it with each fetch until they have it.
+    pub(crate) pressure: u32,
+}
+
+/// What was seen of a mode.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Measured {
+    pub(crate) mode: Mode,
+    pub(crate) seconds: f64,
+    pub(crate) evictions: f64,
+    pub(crate) id_not_found: f64,
+    pub(crate) requests: f64,
+    pub(crate) request_bytes: f64,
+    pub(crate) response_bytes: f64,
+    pub(crate) logged: Logged,
+    /// Sessions at the samples: how many on average, and partitions per session.
+    pub(crate) sessions: f64,
+    pub(crate) size: f64,
+    pub(crate) lowest_size: f64,
+    pub(crate) records: u64,
+    /// Requests that only kept a session alive; Java has none.
+    pub(crate) touches: Option<u64>,
+}
+
+/// Reads with a mode's consumers and measures, until the time is over.
+pub(crate) fn run(mode: Mode, plan: &Plan, kafka: &Cluster) -> Result<Measured> {
+    let mut clients = Measurand::start(mode, plan, kafka)?;
+    await_sessions(mode, plan, kafka)?;
+    // as fast as they can
+    let idle = Load {
+        work: (Duration::ZERO, Duration::ZERO),
+        max_poll_records: 500,
+        ..plan.load
+    };
+    let newcomers = (Client::Classic, Version::V4_4_0);
+    let mut pressure = (plan.pressure > 0)
+        .then(|| {
+            Clients::read(
+                newcomers,
+                plan.pressure,
+                &idle,
+                kafka.bootstrap_servers(),
+                kafka,
+            )
+        })
+        .transpose()?;
+    thread::sleep(plan.load.skip);
+
+    let begun = Instant::now();
+    let from = Counters::read(kafka)?;
+    let (records, touches) = (clients.records()?, clients.touches()?);
+    let mut samples = Vec::new();
+    while begun.elapsed() < plan.load.measure {
+        samples.push(Sessions::read(kafka)?);
+        clients.check()?;
+        pressure.as_mut().map_or(Ok(()), Clients::check)?;
+        thread::sleep(SAMPLE);
+    }
+    let to = Counters::read(kafka)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let logged = Logged::between(kafka, &from, &to)?;
+    let evictions = to.evictions - from.evictions;
+    agree(mode, evictions, &logged)?;
+
+    let sessions: f64 = samples.iter().map(|sample| sample.sessions).sum();
+    let partitions: f64 = samples.iter().map(|sample| sample.partitions).sum();
+    let sizes = samples
+        .iter()
+        .map(|sample| sample.partitions / sample.sessions);
+    Ok(Measured {
+        mode,
+        seconds,
+        evictions,
+        id_not_found: to.id_not_found - from.id_not_found,
+        requests: to.requests - from.requests,
+        request_bytes: to.request_bytes - from.request_bytes,
+        response_bytes: to.response_bytes - from.response_bytes,
+        logged,
+        sessions: sessions / samples.len() as f64,
+        size: partitions / sessions,
+        lowest_size: sizes.fold(f64::from(PARTITIONS), f64::min),
+        records: clients.records()? - records,
+        touches: match (touches, clients.touches()?) {
+            (Some(before), Some(after)) => Some(after - before),
+            _ => None,
+        },
+    })
+}
+
+/// Until as many readers have a session as can have one.
+fn await_sessions(mode: Mode, plan: &Plan, kafka: &Cluster) -> Result<()> {
+    let wanted = plan.slots.min(plan.load.readers);
+    let begun = Instant::now();
+    loop {
+        let sessions = Sessions::read(kafka)?.sessions;
+        if sessions >= f64::from(wanted) {
+            return Ok(());
+        }
+        ensure!(
+            begun.elapsed() < SESSIONS_MADE,
+            "{mode}: {sessions} of {wanted} sessions are there after {SESSIONS_MADE:?}"
+        );
+        thread::sleep(SAMPLE / 4);
+    }
+}
+
+/// The consumers that are measured.
+enum Measurand {
+    Ours(Readers),
+    Java(Clients),
+}
+
+impl Measurand {
+    fn start(mode: Mode, plan: &Plan, kafka: &Cluster) -> Result<Self> {
+        let servers = readers_address(kafka)?;
+        Ok(match mode {
+            Mode::Ours(policy) => Self::Ours(Readers::start(policy, &plan.load, &servers)?),
+            Mode::Java(client, version) => Self::Java(Clients::read(
+                (client, version),
+                plan.load.readers,
+                &plan.load,
+                &servers,
+                kafka,
+            )?),
+        })
+    }
+
+    fn records(&self) -> Result<u64> {
+        match self {
+            Self::Ours(readers) => Ok(readers.records()),
+            Self::Java(clients) => clients.records(),
+        }
+    }
+
+    fn touches(&self) -> Result<Option<u64>> {
+        match self {
+            Self::Ours(readers) => readers.touches().map(Some),
+            Self::Java(_) => Ok(None),
+        }
+    }
+
+    fn check(&mut self) -> Result<()> {
+        match self {
+            Self::Ours(readers) => readers.check(),
+            Self::Java(clients) => clients.check(),
+        }
+    }
+}

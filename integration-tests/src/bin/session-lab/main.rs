@@ -1,0 +1,142 @@
+//! Who keeps its fetch sessions (KIP-227) when a broker has fewer slots than consumers, and the application works on what it polls.
+//!
+//! Each mode has a real broker of its own, with the same records written to all; the broker's counters and log are what is measured. A
+//! broker keeps a new session for 120 s whatever comes, so a run takes minutes. Prints a Markdown table per setting and, below it, whether
+//! the figures are reached; fails if one is not.
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use clap::Parser;
+use integration_tests::kafka::{Cluster, Jars};
+
+mod broker;
+mod java;
+mod lane;
+mod mode;
+mod ours;
+mod report;
+mod setting;
+
+use java::Clients;
+use lane::{Measured, Plan};
+use mode::Mode;
+use setting::{PARTITIONS, Setting};
+
+const TOPIC: &str = "lab";
+
+/// Compares how consumers keep their fetch sessions, on real brokers with few session slots.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The settings, one after the other.
+    #[arg(value_enum, ignore_case = true, default_value = "b")]
+    settings: Vec<Setting>,
+    /// The modes, side by side: ours by the policy's name (read-ahead, omit, stop, max-bytes-1, skip-node), Java's as classic-4.4.0,
+    /// async-4.4.0 and async-3.9.1.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "read-ahead,omit,classic-4.4.0,async-4.4.0"
+    )]
+    modes: Vec<Mode>,
+    /// Skips 100 s and measures 50 s: evictions are few, and the first ones, which come all at once, weigh more.
+    #[arg(long, conflicts_with_all = ["skip", "measure"])]
+    short: bool,
+    /// Seconds before measuring, in place of the setting's.
+    #[arg(long)]
+    skip: Option<u64>,
+    /// Seconds of measuring, in place of the setting's.
+    #[arg(long)]
+    measure: Option<u64>,
+    /// Consumers of each mode, in place of the setting's.
+    #[arg(long)]
+    readers: Option<u32>,
+    /// Java consumers beside those of the mode that want sessions, too.
+    #[arg(long, default_value_t = 4)]
+    pressure: u32,
+    /// `max.incremental.fetch.session.cache.slots`; a multiple of 8, in as many parts as the cache is divided.
+    #[arg(long, default_value_t = 16)]
+    slots: u32,
+}
+
+impl Arguments {
+    fn plan(&self, setting: Setting) -> Plan {
+        let (skip, measure) = if self.short {
+            (Some(100), Some(50))
+        } else {
+            (self.skip, self.measure)
+        };
+        let mut load = setting.load();
+        load.skip = skip.map_or(load.skip, Duration::from_secs);
+        load.measure = measure.map_or(load.measure, Duration::from_secs);
+        load.readers = self.readers.unwrap_or(load.readers);
+        Plan {
+            load,
+            slots: self.slots,
+            pressure: self.pressure,
+        }
+    }
+}
+
+fn main() -> Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let mut reached = true;
+    for &setting in &arguments.settings {
+        let plan = arguments.plan(setting);
+        let measured =
+            run(&plan, &arguments.modes).with_context(|| format!("setting {setting:?}"))?;
+        println!("{}", report::table(setting, &plan, &measured));
+        for verdict in report::verdicts(setting, &measured) {
+            println!(
+                "- {}: {}",
+                if verdict.reached { "reached" } else { "MISSED" },
+                verdict.what
+            );
+            reached &= verdict.reached;
+        }
+        println!();
+    }
+    Ok(if reached {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn run(plan: &Plan, modes: &[Mode]) -> Result<Vec<Measured>> {
+    let clusters = side_by_side(modes, |_| start(plan.slots))?;
+    let all: Vec<&Cluster> = clusters.iter().collect();
+    let mut writer = Clients::write(&plan.load, &Jars::fetch()?, &all)?;
+    let lanes: Vec<(Mode, &Cluster)> = modes.iter().copied().zip(all).collect();
+    let measured = side_by_side(&lanes, |&(mode, kafka)| lane::run(mode, plan, kafka))?;
+    writer.check()?;
+    Ok(measured)
+}
+
+fn start(slots: u32) -> Result<Cluster> {
+    let kafka = broker::start(slots)?;
+    // what has been read is of no use, and the runs are long
+    let configs = [("retention.ms", "120000"), ("segment.bytes", "8388608")];
+    kafka.create_topic(TOPIC, PARTITIONS, 1, &configs)?;
+    Ok(kafka)
+}
+
+/// Does the same for each, in a thread each, and answers in their order.
+fn side_by_side<T: Sync, R: Send>(
+    all: &[T],
+    each: impl Fn(&T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    thread::scope(|scope| {
+        let each = &each;
+        let threads: Vec<_> = all
+            .iter()
+            .map(|one| scope.spawn(move || each(one)))
+            .collect();
+        let ended = threads
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| anyhow!("a thread panicked"))?);
+        ended.collect()
+    })
+}

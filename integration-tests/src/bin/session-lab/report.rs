@@ -1,0 +1,132 @@
+//! The table, and whether the figures that matter are reached.
+
+use consumer_app::Policy;
+
+use crate::lane::{Measured, Plan};
+use crate::mode::{Client, Mode, Version};
+use crate::setting::{PARTITIONS, SESSION_AGE, Setting};
+
+/// Against the Java client of the same run.
+const MOST_REQUEST_BYTES: f64 = 1.2;
+const DEFAULT: Mode = Mode::Ours(Policy::ReadAhead);
+
+/// A Markdown table, a row per mode.
+pub(crate) fn table(setting: Setting, plan: &Plan, all: &[Measured]) -> String {
+    let Plan {
+        load,
+        slots,
+        pressure,
+    } = plan;
+    let seconds = load.measure.as_secs();
+    let mut text = format!(
+        "Setting {setting:?}: {slots} slots, {} readers and {pressure} newcomers of {PARTITIONS} partitions, {seconds} s after {} s; \
+         {} records of {} bytes each {:?}, {} per poll, {:?} to {:?} of work, {:?} max wait\n\n",
+        load.readers,
+        load.skip.as_secs(),
+        load.records,
+        load.record_bytes,
+        load.period,
+        load.max_poll_records,
+        load.work.0,
+        load.work.1,
+        load.fetch_max_wait,
+    );
+    text += "| mode | evictions | per s | share of the most | by age | sessions | size (lowest) | full fetches given + refused | id not found \
+             | partitions forgotten | requests/s | request kB/s | response kB/s | records/s | of those written | touches |\n";
+    text += "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n";
+    let most = f64::from(*slots) / SESSION_AGE.as_secs_f64();
+    for one in all {
+        let per_second = |value: f64| value / one.seconds;
+        let records = per_second(one.records as f64);
+        let touches = one
+            .touches
+            .map_or("-".to_owned(), |touches| touches.to_string());
+        text += &format!(
+            "| {} | {} | {:.3} | {:.0} % | {} | {:.1} | {:.1} ({:.1}) | {} + {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} % | {touches} |\n",
+            one.mode,
+            one.evictions,
+            per_second(one.evictions),
+            100.0 * per_second(one.evictions) / most,
+            one.logged.evicted_by_age,
+            one.sessions,
+            one.size,
+            one.lowest_size,
+            one.logged.created,
+            one.logged.refused,
+            one.id_not_found,
+            one.logged.forgotten,
+            per_second(one.requests),
+            per_second(one.request_bytes) / 1_000.0,
+            per_second(one.response_bytes) / 1_000.0,
+            records,
+            100.0 * records / (load.written_per_second() * f64::from(load.readers)),
+        );
+    }
+    text
+}
+
+/// A figure that our default policy has to reach, or that shows that the lab measures what it says.
+#[derive(Debug)]
+pub(crate) struct Verdict {
+    pub(crate) what: String,
+    pub(crate) reached: bool,
+}
+
+/// Every figure that can be judged with the modes that ran.
+pub(crate) fn verdicts(setting: Setting, all: &[Measured]) -> Vec<Verdict> {
+    let of = |mode: Mode| all.iter().find(|one| one.mode == mode);
+    let mut verdicts = Vec::new();
+    let mut verdict = |what: String, reached: bool| verdicts.push(Verdict { what, reached });
+    let java =
+        [Client::Classic, Client::Async].map(|client| of(Mode::Java(client, Version::V4_4_0)));
+    if let Some(ours) = of(DEFAULT) {
+        let by_age = ours.logged.evicted_by_age;
+        match setting {
+            Setting::A | Setting::B => {
+                let evictions = ours.evictions;
+                verdict(format!("no eviction: {evictions}"), evictions == 0.0);
+                let lowest = ours.lowest_size;
+                verdict(
+                    format!("every session has its full size throughout: lowest {lowest}"),
+                    lowest == f64::from(PARTITIONS),
+                );
+                let forgotten = ours.logged.forgotten;
+                verdict(
+                    format!("no partition is forgotten: {forgotten}"),
+                    forgotten == 0,
+                );
+                for java in java.into_iter().flatten() {
+                    let share = ours.request_bytes / java.request_bytes;
+                    verdict(
+                        format!("request bytes, of those of {}: {share:.2}", java.mode),
+                        share <= MOST_REQUEST_BYTES,
+                    );
+                }
+            }
+            Setting::C => verdict(format!("no eviction by age: {by_age}"), by_age == 0),
+            Setting::D => {
+                verdict(format!("no eviction by age: {by_age}"), by_age == 0);
+                let touches = ours.touches.unwrap_or_default();
+                verdict(format!("sessions are touched: {touches}"), touches > 0);
+            }
+        }
+    }
+    // without evictions where they are known to happen, none elsewhere means nothing
+    let controls = match setting {
+        Setting::A | Setting::B => [
+            Mode::Ours(Policy::OmitBuffered),
+            Mode::Java(Client::Async, Version::V3_9_1),
+        ],
+        Setting::C | Setting::D => [
+            Mode::Java(Client::Async, Version::V4_4_0),
+            Mode::Java(Client::Classic, Version::V4_4_0),
+        ],
+    };
+    for control in controls.into_iter().filter_map(of) {
+        verdict(
+            format!("{} loses sessions: {}", control.mode, control.evictions),
+            control.evictions > 0.0,
+        );
+    }
+    verdicts
+}
