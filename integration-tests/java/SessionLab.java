@@ -18,8 +18,9 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * <ul>
  *   <li>{@code SessionLab write TOPIC PARTITIONS RECORDS RECORD_BYTES EVERY_MS BOOTSTRAP_SERVERS...}: to each cluster, so many records in each
  *       period, to the partitions in turn.
- *   <li>{@code SessionLab read TOPIC PARTITIONS READERS WORK_MIN_MS WORK_MAX_MS [KEY=VALUE]...}: so many consumers that work after each poll
- *       that gave records. Prints the number of records read so far, a line a second.
+ *   <li>{@code SessionLab read TOPIC PARTITIONS READERS LIFE_MS WORK_MIN_MS WORK_MAX_MS [KEY=VALUE]...}: so many consumers that work after each
+ *       poll that gave records; with a life of more than 0, each is closed after it, and another takes its place. Prints the number of records
+ *       read so far, a line a second.
  * </ul>
  */
 public final class SessionLab {
@@ -64,26 +65,32 @@ public final class SessionLab {
         String topic = arguments.get(0);
         int partitions = Integer.parseInt(arguments.get(1));
         int readers = Integer.parseInt(arguments.get(2));
-        long workMin = Long.parseLong(arguments.get(3));
-        long workMax = Long.parseLong(arguments.get(4));
+        long life = Long.parseLong(arguments.get(3));
+        long workMin = Long.parseLong(arguments.get(4));
+        long workMax = Long.parseLong(arguments.get(5));
         AtomicLong records = new AtomicLong();
         List<TopicPartition> all = IntStream.range(0, partitions).mapToObj(index -> new TopicPartition(topic, index)).toList();
         for (int i = 0; i < readers; i++) {
             Properties properties = new Properties();
             properties.put("client.id", "reader-" + i);
-            for (String property : arguments.subList(5, arguments.size())) {
+            for (String property : arguments.subList(6, arguments.size())) {
                 String[] pair = property.split("=", 2);
                 properties.put(pair[0], pair[1]);
             }
             new Thread(() -> {
-                try (KafkaConsumer<byte[], byte[]> consumer =
-                        new KafkaConsumer<>(properties, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
-                    consumer.assign(all);
+                try {
                     while (true) {
-                        int count = consumer.poll(POLL).count();
-                        records.addAndGet(count);
-                        if (count > 0 && workMax > 0) {
-                            Thread.sleep(ThreadLocalRandom.current().nextLong(workMin, workMax + 1));
+                        try (KafkaConsumer<byte[], byte[]> consumer =
+                                new KafkaConsumer<>(properties, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+                            consumer.assign(all);
+                            long begun = System.nanoTime();
+                            while (life == 0 || System.nanoTime() - begun < life * 1_000_000) {
+                                int count = consumer.poll(POLL).count();
+                                records.addAndGet(count);
+                                if (count > 0 && workMax > 0) {
+                                    Thread.sleep(ThreadLocalRandom.current().nextLong(workMin, workMax + 1));
+                                }
+                            }
                         }
                     }
                 } catch (Exception failed) {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use integration_tests::kafka::{Cluster, Jars, Process};
@@ -33,10 +34,11 @@ impl Clients {
         Self::start("writer", command, first)
     }
 
-    /// Consumers of one kind, with the records of a poll worked on as the load says.
+    /// As many consumers of one kind as the load says, which work on the records of a poll as it says. With a life, each is closed after it, and
+    /// another takes its place.
     pub(crate) fn read(
         (client, version): (Client, Version),
-        readers: u32,
+        life: Option<Duration>,
         load: &Load,
         servers: &str,
         kafka: &Cluster,
@@ -48,7 +50,8 @@ impl Clients {
         let mut command = jars.java();
         command.args(["SessionLab", "read", TOPIC]);
         command.arg(PARTITIONS.to_string());
-        command.arg(readers.to_string());
+        command.arg(load.readers.to_string());
+        command.arg(life.unwrap_or_default().as_millis().to_string());
         command.arg(load.work.0.as_millis().to_string());
         command.arg(load.work.1.as_millis().to_string());
         let properties = load.properties(servers).into_iter();
@@ -56,7 +59,7 @@ impl Clients {
         command.arg(format!("group.protocol={}", client.group_protocol()));
         // the one request more that only Java makes
         command.arg("enable.metrics.push=false");
-        let what = format!("{}-{version:?}-{readers}", client.group_protocol());
+        let what = format!("{}-{version:?}-{}", client.group_protocol(), load.readers);
         Self::start(&what, command, kafka)
     }
 

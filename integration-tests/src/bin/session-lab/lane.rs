@@ -17,6 +17,8 @@ use crate::mode::{Client, Mode, Version};
 use crate::ours::Readers;
 use crate::setting::{Load, PARTITIONS};
 
+/// Newcomers that have their sessions want no more of them, so each lives for so long.
+const NEWCOMERS_LIVE: Duration = Duration::from_secs(30);
 /// How often sessions are looked at.
 const SAMPLE: Duration = Duration::from_secs(2);
 /// Readers that have no sessions after so long do not read.
@@ -27,8 +29,8 @@ const SESSIONS_MADE: Duration = Duration::from_secs(60);
 pub(crate) struct Plan {
     pub(crate) load: Load,
     pub(crate) slots: u32,
-    /// Java consumers of 4.4.0 that want a session of all partitions, too, and ask for it with each fetch until they have it.
-    pub(crate) pressure: u32,
+    /// Java consumers of 4.4.0 that come and go: each wants a session of all partitions, and asks for it with each fetch until it has it.
+    pub(crate) newcomers: u32,
 }
 
 /// What was seen of a mode.
@@ -55,23 +57,8 @@ pub(crate) struct Measured {
 pub(crate) fn run(mode: Mode, plan: &Plan, kafka: &Cluster) -> Result<Measured> {
     let mut clients = Measurand::start(mode, plan, kafka)?;
     await_sessions(mode, plan, kafka)?;
-    // as fast as they can
-    let idle = Load {
-        work: (Duration::ZERO, Duration::ZERO),
-        max_poll_records: 500,
-        ..plan.load
-    };
-    let newcomers = (Client::Classic, Version::V4_4_0);
-    let mut pressure = (plan.pressure > 0)
-        .then(|| {
-            Clients::read(
-                newcomers,
-                plan.pressure,
-                &idle,
-                kafka.bootstrap_servers(),
-                kafka,
-            )
-        })
+    let mut newcomers = (plan.newcomers > 0)
+        .then(|| start_newcomers(plan, kafka))
         .transpose()?;
     thread::sleep(plan.load.skip);
 
@@ -82,7 +69,7 @@ pub(crate) fn run(mode: Mode, plan: &Plan, kafka: &Cluster) -> Result<Measured> 
     while begun.elapsed() < plan.load.measure {
         samples.push(Sessions::read(kafka)?);
         clients.check()?;
-        pressure.as_mut().map_or(Ok(()), Clients::check)?;
+        newcomers.as_mut().map_or(Ok(()), Clients::check)?;
         thread::sleep(SAMPLE);
     }
     let to = Counters::read(kafka)?;
@@ -116,6 +103,22 @@ pub(crate) fn run(mode: Mode, plan: &Plan, kafka: &Cluster) -> Result<Measured> 
     })
 }
 
+fn start_newcomers(plan: &Plan, kafka: &Cluster) -> Result<Clients> {
+    let as_fast_as_they_can = Load {
+        readers: plan.newcomers,
+        work: (Duration::ZERO, Duration::ZERO),
+        max_poll_records: 500,
+        ..plan.load
+    };
+    Clients::read(
+        (Client::Classic, Version::V4_4_0),
+        Some(NEWCOMERS_LIVE),
+        &as_fast_as_they_can,
+        kafka.bootstrap_servers(),
+        kafka,
+    )
+}
+
 /// Until as many readers have a session as can have one.
 fn await_sessions(mode: Mode, plan: &Plan, kafka: &Cluster) -> Result<()> {
     let wanted = plan.slots.min(plan.load.readers);
@@ -146,7 +149,7 @@ impl Measurand {
             Mode::Ours(policy) => Self::Ours(Readers::start(policy, &plan.load, &servers)?),
             Mode::Java(client, version) => Self::Java(Clients::read(
                 (client, version),
-                plan.load.readers,
+                None,
                 &plan.load,
                 &servers,
                 kafka,

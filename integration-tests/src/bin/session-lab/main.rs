@@ -26,6 +26,8 @@ use mode::Mode;
 use setting::{PARTITIONS, Setting};
 
 const TOPIC: &str = "lab";
+/// Seconds, of which the last 20 or 30 are those in which sessions can be lost.
+const SHORT: u64 = 50;
 
 /// Compares how consumers keep their fetch sessions, on real brokers with few session slots.
 #[derive(Debug, Parser)]
@@ -41,8 +43,8 @@ struct Arguments {
         default_value = "read-ahead,omit,classic-4.4.0,async-4.4.0"
     )]
     modes: Vec<Mode>,
-    /// Skips 100 s and measures 50 s: evictions are few, and the first ones, which come all at once, weigh more.
-    #[arg(long, conflicts_with_all = ["skip", "measure"])]
+    /// Measures 50 s, for `a` and `b`: evictions are few, and the first ones, which come all at once, weigh more.
+    #[arg(long, conflicts_with = "measure")]
     short: bool,
     /// Seconds before measuring, in place of the setting's.
     #[arg(long)]
@@ -53,9 +55,9 @@ struct Arguments {
     /// Consumers of each mode, in place of the setting's.
     #[arg(long)]
     readers: Option<u32>,
-    /// Java consumers beside those of the mode that want sessions, too.
+    /// Java consumers that come and go beside those of the mode, and want sessions, too.
     #[arg(long, default_value_t = 4)]
-    pressure: u32,
+    newcomers: u32,
     /// `max.incremental.fetch.session.cache.slots`; a multiple of 8, in as many parts as the cache is divided.
     #[arg(long, default_value_t = 16)]
     slots: u32,
@@ -63,19 +65,19 @@ struct Arguments {
 
 impl Arguments {
     fn plan(&self, setting: Setting) -> Plan {
-        let (skip, measure) = if self.short {
-            (Some(100), Some(50))
+        let measure = if self.short {
+            Some(SHORT)
         } else {
-            (self.skip, self.measure)
+            self.measure
         };
         let mut load = setting.load();
-        load.skip = skip.map_or(load.skip, Duration::from_secs);
+        load.skip = self.skip.map_or(load.skip, Duration::from_secs);
         load.measure = measure.map_or(load.measure, Duration::from_secs);
         load.readers = self.readers.unwrap_or(load.readers);
         Plan {
             load,
             slots: self.slots,
-            pressure: self.pressure,
+            newcomers: self.newcomers,
         }
     }
 }

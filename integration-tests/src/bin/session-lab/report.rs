@@ -15,11 +15,11 @@ pub(crate) fn table(setting: Setting, plan: &Plan, all: &[Measured]) -> String {
     let Plan {
         load,
         slots,
-        pressure,
+        newcomers,
     } = plan;
     let seconds = load.measure.as_secs();
     let mut text = format!(
-        "Setting {setting:?}: {slots} slots, {} readers and {pressure} newcomers of {PARTITIONS} partitions, {seconds} s after {} s; \
+        "Setting {setting:?}: {slots} slots, {} readers and {newcomers} newcomers of {PARTITIONS} partitions, {seconds} s after {} s; \
          {} records of {} bytes each {:?}, {} per poll, {:?} to {:?} of work, {:?} max wait\n\n",
         load.readers,
         load.skip.as_secs(),
@@ -129,4 +129,80 @@ pub(crate) fn verdicts(setting: Setting, all: &[Measured]) -> Vec<Verdict> {
         );
     }
     verdicts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::broker::Logged;
+
+    fn measured(mode: Mode) -> Measured {
+        Measured {
+            mode,
+            seconds: 100.0,
+            evictions: 0.0,
+            id_not_found: 0.0,
+            requests: 100.0,
+            request_bytes: 1_000.0,
+            response_bytes: 1_000.0,
+            logged: Logged::default(),
+            sessions: 16.0,
+            size: 24.0,
+            lowest_size: 24.0,
+            records: 100,
+            touches: Some(0),
+        }
+    }
+
+    fn missed(setting: Setting, all: &[Measured]) -> Vec<String> {
+        let missed = verdicts(setting, all).into_iter();
+        let missed = missed.filter(|verdict| !verdict.reached);
+        missed.map(|verdict| verdict.what).collect()
+    }
+
+    #[test]
+    fn a_figure_that_is_missed_is_told() {
+        let java = measured(Mode::Java(Client::Async, Version::V4_4_0));
+        let good = measured(DEFAULT);
+        assert_eq!(
+            missed(Setting::B, &[good, java]),
+            Vec::<String>::new(),
+            "all as it should be"
+        );
+        let bad = Measured {
+            evictions: 1.0,
+            lowest_size: 23.5,
+            request_bytes: 1_300.0,
+            logged: Logged {
+                evicted_by_age: 1,
+                forgotten: 2,
+                ..Logged::default()
+            },
+            ..good
+        };
+        let of_sessions = [
+            "no eviction: 1",
+            "every session has its full size throughout: lowest 23.5",
+            "no partition is forgotten: 2",
+            "request bytes, of those of Java async-4.4.0: 1.30",
+        ];
+        assert_eq!(missed(Setting::B, &[bad, java]), of_sessions);
+        assert_eq!(missed(Setting::C, &[bad]), ["no eviction by age: 1"]);
+        let of_touches = ["no eviction by age: 1", "sessions are touched: 0"];
+        assert_eq!(missed(Setting::D, &[bad]), of_touches);
+    }
+
+    #[test]
+    fn where_nothing_is_lost_that_should_be_the_lab_proves_nothing() {
+        let omit = measured(Mode::Ours(Policy::OmitBuffered));
+        let java = measured(Mode::Java(Client::Classic, Version::V4_4_0));
+        assert_eq!(
+            missed(Setting::A, &[omit, java]),
+            ["ours omit loses sessions: 0"]
+        );
+        assert_eq!(
+            missed(Setting::C, &[omit, java]),
+            ["Java classic-4.4.0 loses sessions: 0"]
+        );
+    }
 }

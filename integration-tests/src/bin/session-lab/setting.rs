@@ -54,7 +54,8 @@ impl Setting {
             fetch_max_wait: Duration::from_millis(1_000),
             readers: 16,
             buffer_memory: None,
-            skip: Duration::from_secs(180),
+            // shortly before the first session is old enough to be lost
+            skip: Duration::from_secs(100),
             measure: Duration::from_secs(300),
         };
         match self {
@@ -73,8 +74,7 @@ impl Setting {
                 max_poll_records: 1,
                 fetch_max_wait: Duration::from_millis(500),
                 readers: 32,
-                skip: Duration::from_secs(200),
-                measure: Duration::from_secs(468),
+                measure: Duration::from_secs(568),
                 ..usual
             },
             Self::D => Load {
@@ -84,6 +84,7 @@ impl Setting {
                 max_poll_records: 1,
                 fetch_max_wait: Duration::from_millis(500),
                 buffer_memory: Some(1 << 20),
+                // while the application is away
                 skip: Duration::from_secs(20),
                 measure: Duration::from_secs(280),
                 ..usual
