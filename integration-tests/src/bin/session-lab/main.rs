@@ -26,8 +26,8 @@ use mode::Mode;
 use setting::{PARTITIONS, Setting};
 
 const TOPIC: &str = "lab";
-/// Seconds, of which the last 20 or 30 are those in which sessions can be lost.
-const SHORT: u64 = 50;
+/// Seconds, of which those after the first 20 are those in which sessions can be lost.
+const SHORT: u64 = 35;
 
 /// Compares how consumers keep their fetch sessions, on real brokers with few session slots.
 #[derive(Debug, Parser)]
@@ -43,7 +43,7 @@ struct Arguments {
         default_value = "read-ahead,omit,classic-4.4.0,async-4.4.0"
     )]
     modes: Vec<Mode>,
-    /// Measures 50 s, for `a` and `b`: evictions are few, and the first ones, which come all at once, weigh more.
+    /// Measures 35 s, for `a` and `b`: evictions are few, and the first ones, which come all at once, weigh more.
     #[arg(long, conflicts_with = "measure")]
     short: bool,
     /// Seconds before measuring, in place of the setting's.
