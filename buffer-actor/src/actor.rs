@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use tracing::{debug, error, warn};
 
 use crate::alarm::Alarm;
+use crate::depletion::Depletion;
 use crate::ids::{FetchEpoch, PartitionId, TakeId, TicketId};
 use crate::machine::{BufferMachine, NotAssigned};
 use crate::memory::Memory;
@@ -63,6 +64,10 @@ pub struct BufferActor {
     vital: Vital,
     takes: u64,
     messages: u64,
+    /// `buffer.memory`.
+    memory_limit: u64,
+    budget_depleted: Depletion,
+    credit_depleted: Depletion,
 }
 
 impl BufferActor {
@@ -75,6 +80,7 @@ impl BufferActor {
         neighbours: Neighbours,
     ) -> Self {
         Self {
+            memory_limit: config.buffer_memory,
             machine: BufferMachine::new(config, seed),
             memory,
             shared,
@@ -89,6 +95,8 @@ impl BufferActor {
             vital: Vital::default(),
             takes: 0,
             messages: 0,
+            budget_depleted: Depletion::default(),
+            credit_depleted: Depletion::default(),
         }
     }
 
@@ -130,8 +138,12 @@ impl BufferActor {
             self.account(&mut effects);
         }
         self.memory.set_reserved(self.machine.memory_reserved());
-        self.perform(&mut effects);
+        self.perform(now, &mut effects);
         self.effects = effects;
+        self.budget_depleted
+            .observe(now, self.machine.waits_for_memory());
+        self.credit_depleted
+            .observe(now, self.machine.waits_for_credit());
         self.alarm.set(self.machine.poll_timeout(), ctx, Self::ring);
         result
     }
@@ -149,7 +161,7 @@ impl BufferActor {
         self.handle(ctx, |machine, now, effects| machine.timeout(now, effects));
     }
 
-    fn perform(&mut self, effects: &mut Vec<Effect<FetchedRecords>>) {
+    fn perform(&mut self, now: Instant, effects: &mut Vec<Effect<FetchedRecords>>) {
         let mut lookups: Vec<Lookup> = Vec::new();
         let mut committed: Vec<LookupCommitted> = Vec::new();
         for effect in effects.drain(..) {
@@ -196,7 +208,12 @@ impl BufferActor {
                     log_start_offset,
                 } => {
                     if let Some(state) = self.state(partition) {
-                        state.set_watermarks(high_watermark, last_stable_offset, log_start_offset);
+                        state.set_watermarks(
+                            now,
+                            high_watermark,
+                            last_stable_offset,
+                            log_start_offset,
+                        );
                     }
                 }
                 Effect::Troubled {
@@ -251,7 +268,7 @@ impl BufferActor {
             }
         }
         for (id, name) in &added {
-            let state = Arc::new(PartitionState::new(name.clone()));
+            let state = Arc::new(self.shared.partition(name.clone()));
             self.shared.insert(Arc::clone(&state));
             if self.states.len() <= id.slot() {
                 self.states.resize(id.slot() + 1, None);
@@ -544,7 +561,7 @@ impl Handler<GetStatus> for BufferActor {
 
     /// Not counted as a message: looking changes nothing. What was dropped since the last message is no longer in use.
     fn handle(&mut self, _: GetStatus, ctx: &mut Context<Self>) -> MessageResult<GetStatus> {
-        self.step(ctx, |_, _, _| {});
+        let now = self.step(ctx, |_, now, _| now);
         let reasons = self
             .machine
             .assignment()
@@ -553,7 +570,10 @@ impl Handler<GetStatus> for BufferActor {
         MessageResult(BufferStatus {
             counters: self.machine.counters(),
             memory_used: self.machine.memory_used(),
+            memory_limit: self.memory_limit,
             messages: self.messages,
+            budget_depleted: self.budget_depleted.total(now),
+            credit_depleted: self.credit_depleted.total(now),
             reasons,
         })
     }

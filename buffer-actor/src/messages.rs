@@ -253,6 +253,12 @@ pub struct BufferStatus {
     pub counters: crate::machine::BufferCounters,
     /// Bytes of the budget in use.
     pub memory_used: u64,
+    /// Bytes of the budget: `buffer.memory`.
+    pub memory_limit: u64,
+    /// For how long a request or a reply waited for memory.
+    pub budget_depleted: std::time::Duration,
+    /// For how long a node's session was at rest since a partition was at its read-ahead credit.
+    pub credit_depleted: std::time::Duration,
     /// Messages delivered to the buffer's mailbox.
     pub messages: u64,
     /// Why each assigned partition has no request in flight, or that it has.

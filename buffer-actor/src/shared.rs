@@ -3,11 +3,14 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use dashmap::DashMap;
 use record_batch::TopicPartition;
 
+use crate::consumed::{Consumed, Portion};
 use crate::ids::FetchEpoch;
+use crate::samples::{Sampled, Samples};
 
 /// Offsets of one partition that the application is told of or commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +25,22 @@ pub struct Offsets {
     pub leader_epoch: Option<i32>,
 }
 
+/// How far the application was behind the end of a partition, and before it ahead of its beginning, in records, after the polls
+/// of the last minute.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Lags {
+    /// Behind the end.
+    pub lag: Sampled,
+    /// Ahead of the beginning.
+    pub lead: Sampled,
+}
+
+#[derive(Debug, Default)]
+struct LagSamples {
+    lag: Samples,
+    lead: Samples,
+}
+
 /// What everyone may know of an assigned partition.
 #[derive(Debug)]
 pub struct PartitionState {
@@ -33,12 +52,17 @@ pub struct PartitionState {
     high_watermark: AtomicI64,
     last_stable_offset: AtomicI64,
     log_start_offset: AtomicI64,
+    /// Of its topic.
+    consumed: Arc<Consumed>,
+    lags: Mutex<LagSamples>,
 }
 
 impl PartitionState {
-    pub(crate) const fn new(name: TopicPartition) -> Self {
+    pub(crate) fn new(name: TopicPartition, consumed: Arc<Consumed>) -> Self {
         Self {
             name,
+            consumed,
+            lags: Mutex::default(),
             data_epoch: AtomicU64::new(0),
             paused: AtomicBool::new(false),
             offsets: Mutex::new(Offsets {
@@ -100,6 +124,34 @@ impl PartitionState {
         valid
     }
 
+    /// Counts what the application was given.
+    pub fn consumed(&self, now: Instant, portion: Portion) {
+        self.consumed.add(now, portion);
+    }
+
+    /// Takes note of how far `position` is from the ends of the log. An end that no broker told is left out (F065).
+    pub fn observe_lag(&self, now: Instant, position: i64, end: i64) {
+        let start = self.log_start_offset();
+        let mut lags = self.lags.lock().unwrap_or_else(PoisonError::into_inner);
+        if end >= 0 {
+            let lag = end.saturating_sub(position.max(start)).max(0);
+            lags.lag.record(now, lag as f64);
+        }
+        if start >= 0 {
+            let lead = position.saturating_sub(start).max(0);
+            lags.lead.record(now, lead as f64);
+        }
+    }
+
+    /// What was observed.
+    pub fn lags(&self, now: Instant) -> Lags {
+        let lags = self.lags.lock().unwrap_or_else(PoisonError::into_inner);
+        Lags {
+            lag: lags.lag.read(now),
+            lead: lags.lead.read(now),
+        }
+    }
+
     /// A poll begins, or the application commits what it was given: that counts as processed. Returns the offsets after that.
     pub fn process(&self) -> Offsets {
         let mut offsets = self.lock();
@@ -127,10 +179,14 @@ impl PartitionState {
         self.paused.store(paused, Ordering::Release);
     }
 
-    pub(crate) fn set_watermarks(&self, high: i64, stable: i64, start: i64) {
+    pub(crate) fn set_watermarks(&self, now: Instant, high: i64, stable: i64, start: i64) {
         self.high_watermark.store(high, Ordering::Relaxed);
         self.last_stable_offset.store(stable, Ordering::Relaxed);
         self.log_start_offset.store(start, Ordering::Relaxed);
+        if let Some(position) = self.offsets().given {
+            // which end counts is the reader's to know
+            self.observe_lag(now, position, -1);
+        }
     }
 
     /// Nothing that was read of it counts any more: it is not assigned.
@@ -151,6 +207,8 @@ pub struct SharedState(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     partitions: DashMap<TopicPartition, Arc<PartitionState>>,
+    /// By topic, also of topics that are not assigned any more: what was given does not become less.
+    consumed: DashMap<Arc<str>, Arc<Consumed>>,
     changes: AtomicU64,
 }
 
@@ -169,6 +227,14 @@ impl SharedState {
             .collect()
     }
 
+    /// What was given of each topic that is or was assigned, in no order.
+    pub fn consumed(&self) -> Vec<(Arc<str>, Arc<Consumed>)> {
+        let topics = self.0.consumed.iter();
+        topics
+            .map(|entry| (Arc::clone(entry.key()), Arc::clone(entry.value())))
+            .collect()
+    }
+
     /// The change word: if it is not what it was, the reader must look before it gives out another record.
     pub fn changes(&self) -> u64 {
         self.0.changes.load(Ordering::Acquire)
@@ -177,6 +243,17 @@ impl SharedState {
     /// Moves the change word.
     pub fn notify(&self) {
         self.0.changes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A partition that is to be assigned.
+    pub(crate) fn partition(&self, name: TopicPartition) -> PartitionState {
+        let topics = &self.0.consumed;
+        let known = topics.get(name.topic()).map(|known| Arc::clone(&known));
+        let consumed = known.unwrap_or_else(|| {
+            let entry = topics.entry(name.topic().into());
+            Arc::clone(&entry.or_default())
+        });
+        PartitionState::new(name, consumed)
     }
 
     pub(crate) fn insert(&self, state: Arc<PartitionState>) {
@@ -198,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_position_reported_under_an_old_epoch_does_not_undo_a_seek() {
-        let state = PartitionState::new(TopicPartition::new("t", 0));
+        let state = SharedState::default().partition(TopicPartition::new("t", 0));
         state.jump(FetchEpoch(1), Some(0), None);
         assert!(state.give(FetchEpoch(1), 10, Some(3)));
         state.jump(FetchEpoch(2), Some(5), None);
@@ -211,7 +288,7 @@ mod tests {
 
     #[test]
     fn processed_is_what_was_given_when_the_poll_began() {
-        let state = PartitionState::new(TopicPartition::new("t", 0));
+        let state = SharedState::default().partition(TopicPartition::new("t", 0));
         state.jump(FetchEpoch(1), Some(0), None);
         state.process();
         state.give(FetchEpoch(1), 5, None);
@@ -224,8 +301,8 @@ mod tests {
     fn what_is_unassigned_is_void_and_a_successor_stays() {
         let shared = SharedState::default();
         let name = TopicPartition::new("t", 0);
-        let old = Arc::new(PartitionState::new(name.clone()));
-        let new = Arc::new(PartitionState::new(name.clone()));
+        let old = Arc::new(shared.partition(name.clone()));
+        let new = Arc::new(shared.partition(name.clone()));
         shared.insert(Arc::clone(&old));
         shared.insert(Arc::clone(&new));
         shared.remove(&old);

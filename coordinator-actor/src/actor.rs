@@ -26,8 +26,8 @@ use crate::config::GroupConfig;
 use crate::error::GroupError;
 use crate::machine::CoordinatorMachine;
 use crate::messages::{
-    Close, Commit, Committed, Confirm, EnforceRebalance, FetchCommitted, GetGroupMetadata,
-    GroupFailed, Rebalance, Subscribe, Unsubscribe,
+    Close, Commit, Committed, Confirm, EnforceRebalance, FetchCommitted, GetGroupCounts,
+    GetGroupMetadata, GroupFailed, Rebalance, Subscribe, Unsubscribe,
 };
 use crate::model::{
     Answer, AskId, CallId, Effect, GroupMetadata, LeaveOption, Note, OffsetAndMetadata, Offsets,
@@ -518,6 +518,18 @@ impl Handler<GetGroupMetadata> for CoordinatorActor {
         _: &mut Context<Self>,
     ) -> MessageResult<GetGroupMetadata> {
         MessageResult(self.identity.clone())
+    }
+}
+
+impl Handler<GetGroupCounts> for CoordinatorActor {
+    type Result = MessageResult<GetGroupCounts>;
+
+    fn handle(
+        &mut self,
+        _: GetGroupCounts,
+        _: &mut Context<Self>,
+    ) -> MessageResult<GetGroupCounts> {
+        MessageResult(self.machine.counts(now()))
     }
 }
 

@@ -11,6 +11,7 @@ mod machine;
 pub mod messages;
 mod model;
 mod poll_clock;
+mod stats;
 
 pub use actor::{CoordinatorActor, LinkOptions, Neighbours};
 pub use config::{GroupConfig, GroupProtocol};
@@ -19,3 +20,4 @@ pub use model::{
     EventId, GroupMetadata, LeaveOption, OffsetAndMetadata, Offsets, RebalanceEvent, Subscription,
 };
 pub use poll_clock::{PollClock, Polling};
+pub use stats::{GroupCounts, Timing};

@@ -38,6 +38,7 @@ use crate::model::{
     Answer, AskId, CallId, Effect, EventId, GroupMetadata, LastPoll, LeaveOption, Offsets,
     Subscription,
 };
+use crate::stats::{GroupCounts, GroupStats};
 
 /// See the [module's documentation](self).
 #[derive(Debug)]
@@ -59,6 +60,7 @@ pub(crate) struct CoordinatorMachine {
     closing: Option<Closing>,
     jitter: Jitter,
     asks: u64,
+    stats: GroupStats,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -123,6 +125,7 @@ impl CoordinatorMachine {
             closing: None,
             jitter: Jitter::new(seed),
             asks: 0,
+            stats: GroupStats::default(),
             config,
         })
     }
@@ -147,6 +150,7 @@ impl CoordinatorMachine {
             verdict: &mut verdict,
             jitter: &mut self.jitter,
             asks: &mut self.asks,
+            stats: &mut self.stats,
             effects,
         };
         let mut parts = Parts {
@@ -201,6 +205,11 @@ impl CoordinatorMachine {
     /// Partitions were taken away that the application still has to let go.
     pub(crate) fn is_handing_over(&self) -> bool {
         self.member.seat().is_handing_over()
+    }
+
+    /// What was done so far.
+    pub(crate) fn counts(&self, now: Instant) -> GroupCounts {
+        self.stats.read(now)
     }
 
     /// The cluster as metadata knows it.
@@ -269,6 +278,7 @@ impl CoordinatorMachine {
         option: LeaveOption,
         effects: &mut Vec<Effect>,
     ) {
+        self.stats.rebalance_is_void();
         self.handle(now, effects, |parts, context| {
             *parts.has_failed = false;
             parts.member.unsubscribe(option, context);
@@ -401,6 +411,7 @@ impl CoordinatorMachine {
         answer: Result<Answer, WireError>,
         effects: &mut Vec<Effect>,
     ) {
+        self.stats.answered(now, id, &answer);
         self.handle(now, effects, |parts, context| {
             parts.answered(id, answer, context)
         });
@@ -438,6 +449,7 @@ impl CoordinatorMachine {
             verdict: &mut verdict,
             jitter: &mut self.jitter,
             asks: &mut self.asks,
+            stats: &mut self.stats,
             effects: &mut Vec::new(),
         };
         let member = if self.has_failed {

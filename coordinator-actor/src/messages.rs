@@ -13,6 +13,7 @@ use crate::error::GroupError;
 use crate::model::{
     EventId, GroupMetadata, LeaveOption, OffsetAndMetadata, Offsets, RebalanceEvent, Subscription,
 };
+use crate::stats::GroupCounts;
 
 /// Handle -> Coordinator, *ask*: read this from now on, as a member of the group.
 #[derive(Debug, Message)]
@@ -74,6 +75,11 @@ pub struct Close {
 #[derive(Debug, Message)]
 #[rtype(result = "GroupMetadata")]
 pub struct GetGroupMetadata;
+
+/// Handle -> Coordinator, *ask*: what did it do so far?
+#[derive(Debug, Message)]
+#[rtype(result = "GroupCounts")]
+pub struct GetGroupCounts;
 
 /// Coordinator -> reader: something happens to the assignment. Seen by the poll that goes on, or by the next one, before it
 /// gives a record; confirmed by [`Confirm`].

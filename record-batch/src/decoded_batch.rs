@@ -146,6 +146,11 @@ impl RecordCursor {
     pub fn index(&self) -> usize {
         self.index as usize
     }
+
+    /// Bytes of the records before it, decompressed.
+    pub fn bytes(&self) -> usize {
+        self.at as usize
+    }
 }
 
 /// Iterates over the records of a batch; see [`DecodedBatch::records`]. [`cursor`](Self::cursor) tells at any time

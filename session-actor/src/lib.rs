@@ -19,4 +19,4 @@ pub use cluster::{
     ClusterSnapshot, Located, PartitionLeader, PartitionTable, Replicas, SnapshotChanged, Topic,
     TopicMetadata, WatchTopics,
 };
-pub use stats::{FetchCounts, FetchStats};
+pub use stats::{FetchCounts, FetchSamples, FetchStats};

@@ -5,8 +5,9 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use super::reserve::Wait;
 use super::{BufferMachine, Effects, Position};
-use crate::ids::{PartitionId, TicketId};
+use crate::ids::{Lane, PartitionId, TicketId};
 use crate::model::{Effect, Item};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -185,6 +186,12 @@ impl<D> BufferMachine<D> {
     /// Whether a release of bytes would let something go on.
     pub fn waits_for_memory(&self) -> bool {
         !self.memory_queue.is_empty() || self.has_budget_waiters()
+    }
+
+    /// Whether a node's session waits since a partition is at its read-ahead credit.
+    pub fn waits_for_credit(&self) -> bool {
+        let mut nodes = self.nodes.values();
+        nodes.any(|node| node.wait(Lane::Session) == Some(Wait::Credit))
     }
 
     /// A batch was decompressed: its bytes count from now on, and may overdraw the budget (memory is needed to drain memory).

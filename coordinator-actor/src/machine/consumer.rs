@@ -137,7 +137,11 @@ impl Consumer {
         self.epoch = JOIN;
         self.target = None;
         self.is_unacknowledged = false;
-        self.reconciliation = Reconciliation::None;
+        if self.reconciliation != Reconciliation::None {
+            self.reconciliation = Reconciliation::None;
+            context.stats.rebalance_fails(context.now);
+            context.stats.rebalance_is_void();
+        }
         self.was_assigned = false;
         self.may_be_known = false;
         self.said.forget();
@@ -168,6 +172,7 @@ impl Consumer {
             let gone = self.seat.owned().difference(&wanted).cloned().collect();
             self.seat.take_away(gone, false, context);
             self.reconciliation = Reconciliation::Revoking;
+            context.stats.rebalance_begins(context.now);
         }
         if self.reconciliation == Reconciliation::Revoking && !self.seat.is_handing_over() {
             // by now it may want something else: what it does not want any more is not taken
@@ -185,6 +190,7 @@ impl Consumer {
             self.reconciliation = Reconciliation::None;
             self.is_unacknowledged = false;
             self.said.repeat_owned();
+            context.stats.rebalance_ends(context.now);
             self.hurries = true;
             self.is_unsettled = true;
         }

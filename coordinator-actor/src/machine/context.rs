@@ -10,6 +10,7 @@ use session_actor::wire::{Peer, WireError};
 use crate::config::GroupConfig;
 use crate::error::GroupError;
 use crate::model::{AskId, Effect, LastPoll, Note, Request};
+use crate::stats::GroupStats;
 
 /// The surroundings of one event.
 pub(super) struct Context<'a> {
@@ -26,6 +27,7 @@ pub(super) struct Context<'a> {
     pub(super) verdict: &'a mut Verdict,
     pub(super) jitter: &'a mut Jitter,
     pub(super) asks: &'a mut u64,
+    pub(super) stats: &'a mut GroupStats,
     pub(super) effects: &'a mut Vec<Effect>,
 }
 
@@ -43,6 +45,7 @@ impl Context<'_> {
     pub(super) fn ask_peer(&mut self, peer: Peer, request: Request, limit: Duration) -> AskId {
         *self.asks += 1;
         let id = AskId(*self.asks);
+        self.stats.asked(self.now, id, &request);
         self.effects.push(Effect::Ask {
             id,
             peer,

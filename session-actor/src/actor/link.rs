@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 use std::task::{Context as TaskContext, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix::fut::{ActorFutureExt, wrap_future};
 use actix::{AsyncContext, Context, SpawnHandle};
@@ -15,6 +15,7 @@ use crate::decode::decode;
 use crate::fetch_session::Plan;
 use crate::machine::Request;
 use crate::messages::NodeReached;
+use crate::stats::ResponseFacts;
 use crate::wire::connection::{Connection, Reader, Writer};
 use crate::wire::fetch::{self, FetchPartition, FetchRequest, FetchTopic, ForgottenPartition};
 use crate::wire::{RequestHeader, WireError, take_correlation_id};
@@ -30,6 +31,8 @@ pub(super) struct Link {
     pub(super) newest: i16,
     /// In which the request in flight was sent.
     pub(super) version: i16,
+    /// When the last request was written.
+    pub(super) sent_at: Instant,
     pub(super) next_correlation_id: i32,
     pub(super) awaits_answer: bool,
     pub(super) reading: Option<SpawnHandle>,
@@ -78,6 +81,7 @@ impl SessionActor {
             writer: Some(opened.writer),
             newest,
             version: newest,
+            sent_at: tokio::time::Instant::now().into_std(),
             next_correlation_id: opened.next_correlation_id,
             awaits_answer: false,
             reading: None,
@@ -115,6 +119,7 @@ impl SessionActor {
             return Ok(());
         };
         link.awaits_answer = true;
+        link.sent_at = tokio::time::Instant::now().into_std();
         link.version = if plan.topic_ids {
             link.newest
         } else {
@@ -269,7 +274,7 @@ impl SessionActor {
         let expected = link.next_correlation_id;
         link.next_correlation_id = expected.wrapping_add(1);
         link.awaits_answer = false;
-        let version = link.version;
+        let (version, sent_at) = (link.version, link.sent_at);
         let got = take_correlation_id(&mut body);
         if got != Some(expected) {
             let error = WireError::Correlation {
@@ -288,8 +293,18 @@ impl SessionActor {
         drop(body);
         match decoded {
             Ok(answer) => {
-                let with_data = answer.partitions.iter().any(|part| part.fetched.is_some());
-                self.options.stats.response(received + 4, with_data);
+                let fetched = answer.partitions.iter();
+                let fetched = fetched.filter_map(|part| part.fetched.as_ref());
+                let now = tokio::time::Instant::now().into_std();
+                self.options.stats.response(
+                    now,
+                    ResponseFacts {
+                        latency: now.saturating_duration_since(sent_at),
+                        bytes: received + 4,
+                        records_bytes: fetched.map(|data| u64::from(data.bytes)).sum(),
+                        throttle: answer.throttle,
+                    },
+                );
                 self.read_length(ctx);
                 self.run(ctx, |machine, now, effects| {
                     machine.answer(now, answer, received, effects);
