@@ -7,6 +7,7 @@ use std::time::Duration;
 use buffer_actor::messages::{Assign, AwaitPosition, GetStatus, Pause, Seek, SeekTo};
 use buffer_actor::{ResetTo, Start};
 use coordinator_actor::LeaveOption;
+use coordinator_actor::messages::GetGroupCounts;
 use record_batch::TopicPartition;
 use tokio::sync::watch;
 
@@ -15,7 +16,8 @@ use crate::config::{ConsumerConfig, IsolationLevel};
 use crate::error::{Error, Result};
 use crate::facade::{Close, Ports, Started};
 use crate::metadata::{AskPartitions, PartitionsUnknown};
-use crate::metrics::Metrics;
+use crate::metrics::application::clock;
+use crate::metrics::{Metrics, Sources};
 use crate::reader::{Batches, Reader};
 use crate::records::Records;
 use crate::status::Mode;
@@ -450,19 +452,32 @@ impl ConsumerHandle {
         paused.map(|state| state.name().clone()).collect()
     }
 
-    /// What the consumer did so far and what it holds.
+    /// What the consumer did so far and what it holds. Costs a message to each of its actors, and nothing else: nothing is counted
+    /// for the sake of being asked.
     ///
     /// # Errors
     /// [`Error::Closed`].
     pub fn metrics(&self) -> impl Future<Output = Result<Metrics>> + Send + 'static + use<> {
         let status = self.ports.status.clone();
-        let stats = Arc::clone(&self.ports.stats);
+        let sources = Sources {
+            client_id: self.config.client_id().into(),
+            isolation: self.config.isolation_level(),
+            stats: Arc::clone(&self.ports.stats),
+            shared: self.ports.shared.clone(),
+            application: self.ports.application.clone(),
+        };
         let buffer = self.ports.buffer.send(GetStatus);
         let fetch = self.ports.fetch.send(fetch_actor::CountMessages);
+        let coordinator = self.ports.coordinator.as_ref();
+        let group = coordinator.map(|coordinator| coordinator.send(GetGroupCounts));
         async move {
             let buffer = buffer.await.map_err(|_| status.gone())?;
             let planner_messages = fetch.await.map_err(|_| status.gone())?;
-            Ok(Metrics::new(stats.counts(), &buffer, planner_messages))
+            let group = match group {
+                Some(group) => Some(group.await.map_err(|_| status.gone())?),
+                None => None,
+            };
+            Ok(sources.read(clock(), &buffer, planner_messages, group))
         }
     }
 

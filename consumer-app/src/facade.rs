@@ -27,6 +27,7 @@ use crate::config::{ConsumerConfig, MetadataRecoveryStrategy, OffsetReset};
 use crate::consumer::ConsumerHandle;
 use crate::group::{Callbacks, Membership, Rebalances};
 use crate::metadata::{self, MetadataActor, MetadataConfig};
+use crate::metrics::application::ApplicationStats;
 use crate::reader::{BufferPort, Reader, ReaderOptions};
 use crate::status::Status;
 
@@ -57,6 +58,7 @@ pub(crate) struct Ports {
     pub(crate) status: Status,
     pub(crate) memory: Memory,
     pub(crate) stats: Arc<FetchStats>,
+    pub(crate) application: ApplicationStats,
 }
 
 impl Ports {
@@ -82,6 +84,7 @@ impl Ports {
             self.shared.clone(),
             self.status.clone(),
             self.memory.clone(),
+            self.application.clone(),
         )
     }
 }
@@ -261,6 +264,7 @@ pub(crate) fn start(
         status,
         memory,
         stats,
+        application: ApplicationStats::default(),
     };
     Ok(Started {
         ports,

@@ -18,21 +18,28 @@ mod records;
 mod status;
 
 pub use actix_rt::ArbiterHandle;
-pub use buffer_actor::PartitionError;
+pub use buffer_actor::{ConsumedCounts, PartitionError, Portion, Sampled};
 pub use builder::ConsumerBuilder;
 pub use config::{ConsumerConfig, OffsetReset};
 pub use consumer::{Consumer, ConsumerHandle};
 pub use coordinator_actor::{
-    GroupError, GroupMetadata, LeaveOption, OffsetAndMetadata, Offsets, Subscription, assign,
+    GroupCounts, GroupError, GroupMetadata, LeaveOption, OffsetAndMetadata, Offsets, Subscription,
+    Timing, assign,
 };
 pub use error::{Error, Result};
 pub use group::{RebalanceContext, RebalanceListener};
-pub use metrics::Metrics;
+#[cfg(feature = "metrics")]
+pub use metrics::MetricsExporter;
+pub use metrics::{
+    ListenerMetrics, MetricDefinition, MetricKind, MetricScope, MetricValue, Metrics,
+    PartitionMetrics, PollMetrics, definitions as metric_definitions,
+};
 pub use reader::{Batches, DecodeFailed, PartitionBatches};
 pub use record_batch::{
     BatchError, Headers, OwnedRecord, RecordHeader, TimestampType, TopicPartition,
 };
 pub use records::{PartitionRecords, Record, Records, RecordsIter};
+pub use session_actor::FetchSamples;
 pub use session_actor::wire::{ErrorCode, WireError, connect};
 
 #[doc(hidden)]

@@ -24,6 +24,7 @@ pub use self::batches::{Batches, DecodeFailed, PartitionBatches};
 use self::part::{Allowance, Part, Step};
 use crate::error::{Error, Result};
 use crate::group::Rebalances;
+use crate::metrics::application::{ApplicationStats, clock};
 use crate::records::Records;
 use crate::status::Status;
 
@@ -55,6 +56,7 @@ pub(crate) struct Reader {
     shared: SharedState,
     status: Status,
     memory: Memory,
+    application: ApplicationStats,
     decoder: Decoder,
     /// Answers that are still to come, oldest first. A poll that is dropped leaves them here.
     awaited: VecDeque<Awaited>,
@@ -90,6 +92,7 @@ impl Reader {
         shared: SharedState,
         status: Status,
         memory: Memory,
+        application: ApplicationStats,
     ) -> Self {
         Self {
             decoder: Decoder::new(options.decode),
@@ -98,6 +101,7 @@ impl Reader {
             shared,
             status,
             memory,
+            application,
             awaited: VecDeque::new(),
             received: 0,
             parts: VecDeque::new(),
@@ -135,6 +139,7 @@ impl Reader {
         let deadline = now
             .checked_add(timeout)
             .unwrap_or(now + Duration::from_secs(u64::from(u32::MAX)));
+        let mut in_poll = self.application.enter(now);
         let mut polling = self.rebalances.as_ref().map(|group| group.enter(now));
         // what the last poll gave counts as processed now that this one begins
         self.process();
@@ -150,6 +155,7 @@ impl Reader {
             let group = self.rebalances.as_mut();
             let has_news = group.is_some_and(Rebalances::notice);
             if has_news || self.shared.changes() != self.seen {
+                in_poll.waits();
                 self.look().await?;
             }
             if let Some(group) = &mut self.rebalances
@@ -157,6 +163,7 @@ impl Reader {
             {
                 // before any record: what this poll may give is what remains
                 group.catch_up().await;
+                in_poll.goes_on(clock());
                 continue;
             }
             if let Some(error) = self.status.group_failure() {
@@ -171,8 +178,10 @@ impl Reader {
             if now >= deadline {
                 return Ok(None);
             }
+            in_poll.waits();
             self.wait(deadline).await?;
             now = clock();
+            in_poll.goes_on(now);
             if let Some(polling) = &mut polling {
                 polling.goes_on(now);
             }
@@ -450,8 +459,4 @@ impl Drop for Reader {
     fn drop(&mut self) {
         self.buffer.gone.do_send(ReaderGone);
     }
-}
-
-fn clock() -> Instant {
-    tokio::time::Instant::now().into_std()
 }

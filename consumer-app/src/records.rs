@@ -98,6 +98,8 @@ pub(crate) struct Chunk {
     pub(crate) batch: DecodedBatch,
     pub(crate) cursor: RecordCursor,
     pub(crate) count: usize,
+    /// Of these records, decompressed.
+    pub(crate) bytes: usize,
 }
 
 impl Chunk {
@@ -119,6 +121,7 @@ impl Chunk {
 pub(crate) struct Mark {
     chunks: usize,
     len: usize,
+    bytes: usize,
 }
 
 /// The records of one poll. Owned: it may outlive the consumer, move to other threads, and be iterated again. Its buffers count
@@ -129,6 +132,7 @@ pub(crate) struct Mark {
 pub struct Records {
     chunks: Vec<Chunk>,
     len: usize,
+    bytes: usize,
     next_offsets: Vec<(Arc<PartitionState>, i64)>,
     assigned: Option<SharedState>,
 }
@@ -143,6 +147,7 @@ impl Records {
 
     pub(crate) fn push(&mut self, chunk: Chunk) {
         self.len += chunk.count;
+        self.bytes += chunk.bytes;
         self.chunks.push(chunk);
     }
 
@@ -151,6 +156,7 @@ impl Records {
         Mark {
             chunks: self.chunks.len(),
             len: self.len,
+            bytes: self.bytes,
         }
     }
 
@@ -158,6 +164,12 @@ impl Records {
     pub(crate) fn truncate(&mut self, mark: Mark) {
         self.chunks.truncate(mark.chunks);
         self.len = mark.len;
+        self.bytes = mark.bytes;
+    }
+
+    /// Records, and their bytes, that were pushed since.
+    pub(crate) const fn pushed_since(&self, mark: Mark) -> (usize, usize) {
+        (self.len - mark.len, self.bytes - mark.bytes)
     }
 
     /// Leader epoch of the newest batch that was pushed since.

@@ -39,7 +39,7 @@ const INSIDE: KeyStatus = KeyStatus::Refused("it belongs to the inside of the JV
 
 const ASSERTIONS: KeyStatus = KeyStatus::NotYet("tokens in exchange for a signed assertion");
 const METRICS_PUSH: KeyStatus = KeyStatus::NotYet("metrics sent to the brokers (KIP-714)");
-const SAMPLED_METRICS: KeyStatus = KeyStatus::NotYet("metrics over sampled windows");
+const SAMPLED_METRICS: KeyStatus = KeyStatus::NotYet("other windows than two of 30 s");
 const CLUSTER_CHECK: KeyStatus =
     KeyStatus::NotYet("telling brokers which cluster and node a connection is meant for");
 const IO_THREADS: KeyStatus = KeyStatus::NotYet("connections on more than one thread");

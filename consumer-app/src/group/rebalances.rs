@@ -8,12 +8,13 @@ use std::time::Instant;
 
 use actix::Recipient;
 use coordinator_actor::messages::{Confirm, Rebalance};
-use coordinator_actor::{EventId, PollClock, Polling, RebalanceEvent};
+use coordinator_actor::{EventId, PollClock, Polling};
 use tokio::sync::mpsc;
 
 use super::listener::Callback;
 use super::{Callbacks, RebalanceContext};
 use crate::consumer::ConsumerHandle;
+use crate::metrics::application::{Callback as Called, clock};
 
 pub(crate) struct Rebalances {
     events: mpsc::UnboundedReceiver<Rebalance>,
@@ -32,6 +33,8 @@ struct Running {
     id: EventId,
     confirm: Recipient<Confirm>,
     callback: Callback,
+    kind: Called,
+    began: Instant,
 }
 
 impl Drop for Running {
@@ -103,13 +106,15 @@ impl Rebalances {
     }
 
     fn begin(&mut self, Rebalance { id, event, going }: Rebalance) {
-        match &self.listener {
-            Some(listener) if event != RebalanceEvent::Checkpoint => {
+        match (&self.listener, Called::of(&event)) {
+            (Some(listener), Some(kind)) => {
                 let context = RebalanceContext::new(self.handle.clone(), going);
                 self.running = Some(Running {
                     id,
                     confirm: self.confirm.clone(),
                     callback: Arc::clone(listener).call(context, event),
+                    kind,
+                    began: clock(),
                 });
             }
             _ => self.confirm.do_send(Confirm(id)),
@@ -125,6 +130,9 @@ impl Rebalances {
             let poll = running.callback.as_mut().poll(task);
             if poll.is_pending() {
                 self.running = Some(running);
+            } else {
+                let took = clock().saturating_duration_since(running.began);
+                self.handle.ports.application.called(running.kind, took);
             }
             poll
         })

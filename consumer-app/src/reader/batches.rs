@@ -9,6 +9,7 @@ use record_batch::{DecodeOptions, Decoder, TopicPartition};
 
 use super::part::{Allowance, Part, Step};
 use crate::error::Error;
+use crate::metrics::application::clock;
 use crate::records::{PartitionRecords, Records};
 
 /// What one [`poll_batches`](crate::Consumer::poll_batches) gives: whole batches as the broker stored them, still compressed if
@@ -100,6 +101,7 @@ impl PartitionBatches {
             fell_short: false,
         };
         let mut memory = self.memory.clone();
+        let (mark, at) = (records.mark(), self.part.bytes_read());
         let step = DECODER.with_borrow_mut(|kept| {
             let decoder = match kept {
                 Some(decoder) if decoder.options() == self.options => decoder,
@@ -107,6 +109,7 @@ impl PartitionBatches {
             };
             self.part.read(&mut records, &mut all, decoder, &mut memory)
         });
+        self.part.count(clock(), &records, mark, at);
         match step {
             Step::Unreadable { .. } if self.part.is_valid() => {
                 let source = self.part.error();

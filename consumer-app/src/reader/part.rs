@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use buffer_actor::messages::Block;
-use buffer_actor::{Backoff, FetchedRecords, Memory, PartitionId, PartitionState};
+use buffer_actor::{Backoff, FetchedRecords, Memory, PartitionId, PartitionState, Portion};
 use record_batch::{
     BatchError, Compression, DecodedBatch, Decoder, RecordCursor, TransactionFilter, Verdict,
     entries,
@@ -12,7 +12,7 @@ use record_batch::{
 use session_actor::wire::fetch::IsolationLevel;
 
 use crate::error::Error;
-use crate::records::{Chunk, Records};
+use crate::records::{Chunk, Mark, Records};
 
 /// A completed fetch as the buffer leases it.
 pub(super) type Completed = buffer_actor::Completed<FetchedRecords>;
@@ -21,6 +21,7 @@ pub(super) type Completed = buffer_actor::Completed<FetchedRecords>;
 pub(super) struct Part {
     state: Arc<PartitionState>,
     completed: Completed,
+    isolation: IsolationLevel,
     filter: TransactionFilter,
     /// Where in the records field the next entry begins, bytes.
     at: usize,
@@ -88,6 +89,7 @@ impl Part {
         };
         Self {
             state,
+            isolation,
             filter,
             at: 0,
             position: completed.from,
@@ -161,7 +163,7 @@ impl Part {
             };
         }
         let before = self.position;
-        let mark = records.mark();
+        let (mark, at) = (records.mark(), self.at);
         let allowed = *allowance;
         let step = self.read(records, allowance, decoder, memory);
         if self.position > before {
@@ -175,8 +177,31 @@ impl Part {
                 return Step::Finished;
             }
             records.moved(&self.state, self.position);
+            self.count(now, records, mark, at);
+            self.state.observe_lag(now, self.position, self.known_end());
         }
         step
+    }
+
+    /// Counts what was given since `mark`, when the next entry began at `at`.
+    pub(super) fn count(&self, now: Instant, records: &Records, mark: Mark, at: usize) {
+        let (count, bytes) = records.pushed_since(mark);
+        self.state.consumed(
+            now,
+            Portion {
+                records: count as u64,
+                bytes: bytes as u64,
+                fetched_bytes: (self.at - at) as u64,
+            },
+        );
+    }
+
+    /// Where the partition ends for this reader, as far as a broker told; -1 before.
+    fn known_end(&self) -> i64 {
+        match self.isolation {
+            IsolationLevel::ReadCommitted => self.state.last_stable_offset(),
+            IsolationLevel::ReadUncommitted => self.state.high_watermark(),
+        }
     }
 
     /// Decodes what is allowed into `records`.
@@ -226,6 +251,11 @@ impl Part {
     /// The position goes back to the batch that cannot be read, unless a seek moved it since.
     pub(super) fn take_position_back(&self) {
         self.state.give(self.completed.epoch, self.position, None);
+    }
+
+    /// Bytes of batches that were stepped over or decoded.
+    pub(super) const fn bytes_read(&self) -> usize {
+        self.at
     }
 
     /// Bytes of batches that are still to be decoded.
@@ -322,11 +352,12 @@ impl Part {
         let (batch, cursor) = self.batch.take()?;
         let left = batch.len() - cursor.index();
         let count = left.min(room);
-        let chunk = Chunk {
+        let mut chunk = Chunk {
             state: Arc::clone(&self.state),
             batch: batch.clone(),
             cursor,
             count,
+            bytes: batch.bytes().len().saturating_sub(cursor.bytes()),
         };
         if count == left {
             self.position = self.position.max(batch.next_offset());
@@ -334,6 +365,7 @@ impl Part {
             let mut records = batch.records_from(cursor);
             let last = records.by_ref().take(count).last();
             let next_cursor = records.cursor();
+            chunk.bytes = next_cursor.bytes().saturating_sub(cursor.bytes());
             if let Some(last) = last {
                 self.position = self.position.max(last.offset().saturating_add(1));
             }

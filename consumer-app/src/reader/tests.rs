@@ -98,7 +98,14 @@ impl World {
         };
         let status = Status::default();
         let mut world = Self {
-            reader: Reader::new(options, port, shared.clone(), status, memory),
+            reader: Reader::new(
+                options,
+                port,
+                shared.clone(),
+                status,
+                memory,
+                ApplicationStats::default(),
+            ),
             buffer,
             shared,
         };

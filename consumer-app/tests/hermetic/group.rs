@@ -5,6 +5,7 @@ mod commits;
 mod coordinator;
 mod listener;
 mod membership;
+mod metrics;
 mod pace;
 mod sessions;
 mod subscription;

@@ -17,6 +17,7 @@ mod idle_connections;
 mod known_end;
 mod leaders;
 mod memory;
+mod metrics;
 mod panics;
 mod polls;
 mod records;
