@@ -467,3 +467,37 @@ fn an_assignor_that_returns_nonsense_is_named() {
         "{told}"
     );
 }
+
+/// How long it takes is printed: the leader's other work waits for it.
+#[expect(clippy::disallowed_methods, reason = "a time that is printed")]
+#[test]
+fn an_assignment_of_1000_partitions_to_200_members() {
+    let cluster = cluster([("t", 1000)]);
+    let mut group: Vec<Member> = (0..200)
+        .map(|n| member(&format!("m{n:03}"), &["t"]))
+        .collect();
+    let assignors: [&dyn Assignor; 4] = [&Range, &RoundRobin, &Sticky, &CooperativeSticky];
+    for assignor in assignors {
+        // at first, and again when one is gone
+        for left in [200, 199] {
+            let group = &mut group[..left];
+            let begin = std::time::Instant::now();
+            let assigned = assignor.assign(&cluster, group);
+            println!("{}, {left} members: {:?}", assignor.name(), begin.elapsed());
+            let given = assigned.iter().map(Vec::len).sum::<usize>();
+            // what moves is given to nobody yet by a cooperative one
+            let moves = if assignor.name() == "cooperative-sticky" {
+                5
+            } else {
+                0
+            };
+            assert!((1000 - moves..=1000).contains(&given), "{given}");
+            for (member, owned) in group.iter_mut().zip(assigned) {
+                let topics = [Arc::from("t")];
+                member.subscription.user_data = assignor.user_data(&owned, 1, &topics);
+                member.subscription.owned_partitions = owned;
+                member.subscription.generation_id = Some(1);
+            }
+        }
+    }
+}
