@@ -44,7 +44,7 @@ fn nothing_is_lost_in_a_mixed_classic_group_by_cooperative_sticky() -> Result<()
 
 /// So it does among its own.
 #[test]
-#[ignore = "tells what Java's consumers do"]
+#[ignore = "shows, for comparison, that Java's members repeat records by themselves"]
 fn java_alone_in_a_classic_group_by_cooperative_sticky() -> Result<()> {
     let name = "churn-cooperative-java";
     churn(name, [Client::Java; 6], &classic(COOPERATIVE))?.ensure_each_once_to_ours()
