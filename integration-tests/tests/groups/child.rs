@@ -101,6 +101,10 @@ impl Child {
         self.client
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// What ours had to say besides records.
     pub(crate) fn faults(&self) -> impl Iterator<Item = String> {
         let faults = self.faults.iter();

@@ -42,6 +42,8 @@ pub(crate) struct Outcome {
     pub(crate) twice: usize,
     /// Those of them that came to none of Java's.
     pub(crate) twice_to_ours: usize,
+    /// To whom those came that came more than once, if any did.
+    repeats: BTreeMap<Vec<String>, Vec<(i32, i64)>>,
     /// What ours had to say besides records.
     pub(crate) faults: Vec<String>,
     /// Stays unless all is well.
@@ -51,7 +53,12 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// All changes were in order.
     pub(crate) fn ensure_each_once(self) -> Result<()> {
-        ensure!(self.twice == 0, "{} records came twice", self.twice);
+        ensure!(
+            self.twice == 0,
+            "{} records came twice: {:?}",
+            self.twice,
+            self.repeats
+        );
         self.ensure_each_once_to_ours()
     }
 
@@ -61,7 +68,8 @@ impl Outcome {
         let twice = self.twice_to_ours;
         ensure!(
             twice == 0,
-            "{twice} records came twice, none of it to Java's"
+            "{twice} records came twice, none of it to Java's: {:?}",
+            self.repeats
         );
         self.folder.disable_cleanup(false);
         Ok(())
@@ -211,6 +219,7 @@ impl Group {
             produced,
             twice: self.came.twice(),
             twice_to_ours: self.came.twice_to_ours(),
+            repeats: self.came.repeats(),
             faults: self.gone.iter().flat_map(Child::faults).collect(),
             folder: self.folder,
         })
@@ -220,50 +229,66 @@ impl Group {
         let members = [&mut self.members, &mut self.leaving, &mut self.gone];
         for member in members.into_iter().flatten() {
             let records = member.records()?;
-            self.came.add(member.client(), records);
+            let (client, name) = (member.client(), member.name());
+            self.came.add(client, name, records);
         }
         Ok(())
     }
 }
 
-/// How often each record came, from whichever member.
+/// To whom each record came.
 #[derive(Default)]
-pub(crate) struct Came(BTreeMap<(i32, i64), Times>);
-
-#[derive(Default)]
-struct Times {
-    to_ours: u32,
-    to_java: u32,
+pub(crate) struct Came {
+    members: Vec<(Client, String)>,
+    /// By partition and offset, the places of those members.
+    to: BTreeMap<(i32, i64), Vec<usize>>,
 }
 
 impl Came {
-    pub(crate) fn add(&mut self, to: Client, records: impl IntoIterator<Item = (i32, i64)>) {
+    pub(crate) fn add(
+        &mut self,
+        client: Client,
+        name: &str,
+        records: impl IntoIterator<Item = (i32, i64)>,
+    ) {
+        let known = self.members.iter().position(|(_, known)| known == name);
+        let place = known.unwrap_or_else(|| {
+            self.members.push((client, name.to_owned()));
+            self.members.len() - 1
+        });
         for record in records {
-            let times = self.0.entry(record).or_default();
-            match to {
-                Client::Ours => times.to_ours += 1,
-                Client::Java => times.to_java += 1,
-            }
+            self.to.entry(record).or_default().push(place);
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.to.len()
     }
 
     /// How many came more than once.
     pub(crate) fn twice(&self) -> usize {
-        let times = self.0.values();
-        times
-            .filter(|times| times.to_ours + times.to_java > 1)
-            .count()
+        self.more_than_once().count()
     }
 
     fn twice_to_ours(&self) -> usize {
-        let times = self.0.values();
-        times
-            .filter(|times| times.to_ours > 1 && times.to_java == 0)
+        let is_ours = |place: &usize| self.members[*place].0 == Client::Ours;
+        self.more_than_once()
+            .filter(|(_, places)| places.iter().all(is_ours))
             .count()
+    }
+
+    /// Those that came more than once, by the members to whom they came.
+    fn repeats(&self) -> BTreeMap<Vec<String>, Vec<(i32, i64)>> {
+        let mut repeats: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (record, places) in self.more_than_once() {
+            let names = places.iter().map(|place| self.members[*place].1.clone());
+            repeats.entry(names.collect()).or_default().push(*record);
+        }
+        repeats
+    }
+
+    fn more_than_once(&self) -> impl Iterator<Item = (&(i32, i64), &Vec<usize>)> {
+        self.to.iter().filter(|(_, places)| places.len() > 1)
     }
 
     fn missing(&self, ends: &BTreeMap<i32, i64>) -> Vec<(i32, i64)> {
@@ -271,7 +296,7 @@ impl Came {
             .iter()
             .flat_map(|(partition, end)| (0..*end).map(|offset| (*partition, offset)));
         there
-            .filter(|record| !self.0.contains_key(record))
+            .filter(|record| !self.to.contains_key(record))
             .collect()
     }
 }

@@ -54,7 +54,7 @@ async fn share(
         &mut consumer,
         |partition, offset| {
             by_ours += 1;
-            came.add(Client::Ours, [(partition, offset)]);
+            came.add(Client::Ours, "ours", [(partition, offset)]);
         },
         |_| {
             by_java.extend(member.records().expect("its output is read"));
@@ -65,7 +65,11 @@ async fn share(
     while by_ours < half {
         for record in &consumer.poll(Duration::from_secs(10)).await? {
             by_ours += 1;
-            came.add(Client::Ours, [(record.partition(), record.offset())]);
+            came.add(
+                Client::Ours,
+                "ours",
+                [(record.partition(), record.offset())],
+            );
         }
     }
     consumer.close(Duration::from_secs(5)).await?;
@@ -84,7 +88,7 @@ async fn share(
     }
 
     let mut consumer = start().await?;
-    let mut add = |partition, offset| came.add(Client::Ours, [(partition, offset)]);
+    let mut add = |partition, offset| came.add(Client::Ours, "ours", [(partition, offset)]);
     poll_until(&mut consumer, &mut add, has_half).await?;
     produce(kafka, group)?;
     member.leave()?;
@@ -99,8 +103,8 @@ async fn share(
     poll_until(&mut consumer, &mut add, has_all).await?;
     consumer.close(Duration::from_secs(5)).await?;
     member.left()?;
-    came.add(Client::Java, by_java);
-    came.add(Client::Java, member.records()?);
+    came.add(Client::Java, "java", by_java);
+    came.add(Client::Java, "java", member.records()?);
     listener.check()?;
     let twice = came.twice();
     println!("{group}: {} records, {twice} twice", came.len());
