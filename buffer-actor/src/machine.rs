@@ -348,6 +348,7 @@ impl<D> BufferMachine<D> {
         match self.config.reset {
             ResetPolicy::Earliest => Position::Wanted(ResetTo::Earliest),
             ResetPolicy::Latest => Position::Wanted(ResetTo::Latest),
+            ResetPolicy::Since(age) => Position::Wanted(ResetTo::Since(age)),
             ResetPolicy::None => Position::Missing,
         }
     }

@@ -160,7 +160,7 @@ pub struct Seek {
 pub enum SeekTo {
     /// This offset.
     Offset(i64),
-    /// An end of the log, which is looked up.
+    /// A place of the log, which is looked up.
     End(ResetTo),
 }
 

@@ -38,17 +38,21 @@ pub enum ResetPolicy {
     Earliest,
     /// Start at its end.
     Latest,
+    /// Start at the first record that is no older than this (KIP-1106), or at the end if none is.
+    Since(Duration),
     /// Report an error to the application.
     None,
 }
 
-/// The end of a partition at which an offset lookup (ListOffsets) is aimed.
+/// The place of a partition at which an offset lookup (ListOffsets) is aimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ResetTo {
     /// ListOffsets timestamp -2.
     Earliest,
     /// ListOffsets timestamp -1.
     Latest,
+    /// The first record that is no older than this when the broker is asked, or the end if none is.
+    Since(Duration),
 }
 
 /// Where a newly assigned partition starts.

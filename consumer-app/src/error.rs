@@ -58,6 +58,22 @@ pub enum Error {
         /// What was asked for.
         offset: i64,
     },
+    /// A negative timestamp.
+    #[error("{partition}: there is no record of time {timestamp}; times begin at 0, which is 1970")]
+    NegativeTimestamp {
+        /// Which partition.
+        partition: TopicPartition,
+        /// What was asked for, in milliseconds.
+        timestamp: i64,
+    },
+    /// Offsets that were asked for are not known. Nothing of the consumer has changed.
+    #[error("{}: no offset was told: {error}{}", names(partitions), offsets_advice(*error))]
+    OffsetsUnknown {
+        /// The partitions that are missing.
+        partitions: Vec<TopicPartition>,
+        /// What the brokers said last; `REQUEST_TIMED_OUT` if none of them said anything within `default.api.timeout.ms`.
+        error: ErrorCode,
+    },
     /// The brokers do not show the topic.
     #[error("topic {topic}: {error}; create it, or check its name and the rights of this client")]
     UnknownTopic {
@@ -110,6 +126,30 @@ const fn advice(failure: &WireError) -> &'static str {
     }
 }
 
+/// A few of the names, and how many there are.
+fn names(partitions: &[TopicPartition]) -> String {
+    const SHOWN: usize = 3;
+    let shown = partitions.iter().take(SHOWN).map(ToString::to_string);
+    let mut names = shown.collect::<Vec<_>>().join(", ");
+    if let Some(more) = partitions.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        names.push_str(&format!(" and {more} more"));
+    }
+    names
+}
+
+const fn offsets_advice(error: ErrorCode) -> &'static str {
+    match error {
+        ErrorCode::UNSUPPORTED_VERSION => "; the brokers are too old to be asked for it",
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {
+            "; check the name, and whether the topic has so many partitions"
+        }
+        ErrorCode::TOPIC_AUTHORIZATION_FAILED => {
+            "; this client needs the right to describe the topic"
+        }
+        _ => "",
+    }
+}
+
 impl Error {
     /// Whether the same call may succeed later without anything being done about it.
     pub fn is_retriable(&self) -> bool {
@@ -121,13 +161,16 @@ impl Error {
                     | PartitionError::OffsetOutOfRange { .. }
                     | PartitionError::InvalidTopic { .. }
             ),
-            Self::UnknownTopic { error, .. } => error.is_retriable(),
+            Self::UnknownTopic { error, .. } | Self::OffsetsUnknown { error, .. } => {
+                error.is_retriable()
+            }
             Self::Group(error) => error.is_retriable(),
             Self::NoPosition(error) => matches!(error, NoPosition::TimedOut(_)),
             Self::Config(_)
             | Self::BrokerUnusable { .. }
             | Self::CorruptBatch { .. }
             | Self::NegativeOffset { .. }
+            | Self::NegativeTimestamp { .. }
             | Self::BlankTopic
             | Self::Assignors(_)
             | Self::MixedUse
@@ -142,9 +185,9 @@ impl Error {
     pub const fn partition(&self) -> Option<&TopicPartition> {
         match self {
             Self::Partition(error) => Some(error.partition()),
-            Self::CorruptBatch { partition, .. } | Self::NegativeOffset { partition, .. } => {
-                Some(partition)
-            }
+            Self::CorruptBatch { partition, .. }
+            | Self::NegativeOffset { partition, .. }
+            | Self::NegativeTimestamp { partition, .. } => Some(partition),
             _ => None,
         }
     }

@@ -327,8 +327,8 @@ fn buffer_config(config: &ConsumerConfig, policy: buffer_actor::Policy) -> Buffe
         request_timeout: config.request_timeout(),
         reset: match config.auto_offset_reset() {
             OffsetReset::Earliest => ResetPolicy::Earliest,
-            // a reset by duration is refused by the configuration until lookups by time come
-            OffsetReset::Latest | OffsetReset::ByDuration(_) => ResetPolicy::Latest,
+            OffsetReset::Latest => ResetPolicy::Latest,
+            OffsetReset::ByDuration(age) => ResetPolicy::Since(age),
             OffsetReset::None => ResetPolicy::None,
         },
         policy,

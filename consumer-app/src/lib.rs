@@ -13,6 +13,7 @@ mod facade;
 mod group;
 mod metadata;
 mod metrics;
+mod offsets;
 mod reader;
 mod records;
 mod status;
@@ -34,6 +35,7 @@ pub use metrics::{
     ListenerMetrics, MetricDefinition, MetricKind, MetricScope, MetricValue, Metrics,
     PartitionMetrics, PollMetrics, definitions as metric_definitions,
 };
+pub use offsets::{ListedOffset, OffsetSpec};
 pub use reader::{Batches, DecodeFailed, PartitionBatches};
 pub use record_batch::{
     BatchError, Headers, OwnedRecord, RecordHeader, TimestampType, TopicPartition,

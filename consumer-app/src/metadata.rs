@@ -7,6 +7,7 @@ mod actor;
 mod codec;
 mod lookups;
 mod machine;
+mod queries;
 mod refresh;
 #[cfg(test)]
 mod tests;
@@ -18,5 +19,6 @@ mod watch;
 
 #[cfg(test)]
 pub(crate) use actor::Panic;
-pub(crate) use actor::{AskPartitions, MetadataActor, Neighbours, Options};
+pub(crate) use actor::{AskPartitions, ListOffsets, MetadataActor, Neighbours, Options};
 pub(crate) use machine::{MetadataConfig, PartitionsUnknown};
+pub(crate) use queries::OffsetsUnknown;

@@ -11,6 +11,7 @@ mod data_path {
     pub(crate) mod fairness;
     pub(crate) mod gaps;
     pub(crate) mod labs;
+    pub(crate) mod offsets;
     pub(crate) mod overlap;
     pub(crate) mod records;
     pub(crate) mod shared;

@@ -6,7 +6,6 @@ pub(super) enum Feature {
     Groups,
     Tls,
     Sasl,
-    ResetByDuration,
 }
 
 impl Feature {
@@ -16,7 +15,6 @@ impl Feature {
             Self::Groups => true,
             Self::Tls => false,
             Self::Sasl => false,
-            Self::ResetByDuration => false,
         }
     }
 
@@ -26,7 +24,6 @@ impl Feature {
             Self::Groups => "membership of a group",
             Self::Tls => "encrypted connections (TLS)",
             Self::Sasl => "authentication (SASL)",
-            Self::ResetByDuration => "a reset by duration",
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::error::{ConfigError, ConfigErrors, ConfigWarning};
 use super::feature::Feature;
 use super::key::{self, Field, Slot};
-use super::{ConsumerConfig, GroupProtocol, OffsetReset};
+use super::{ConsumerConfig, GroupProtocol};
 
 /// Applies all rules.
 pub(super) fn check(config: &ConsumerConfig) -> Result<Vec<ConfigWarning>, ConfigErrors> {
@@ -94,13 +94,6 @@ fn check_features(config: &ConsumerConfig, errors: &mut ConfigErrors) {
     }
     for feature in config.security_protocol().features() {
         ask("security.protocol", feature, &["PLAINTEXT"]);
-    }
-    if matches!(config.auto_offset_reset(), OffsetReset::ByDuration(_)) {
-        ask(
-            "auto.offset.reset",
-            Feature::ResetByDuration,
-            &["latest", "earliest", "none"],
-        );
     }
     // who gives a certificate or a password expects it to be used, even where security.protocol was forgotten
     let defaults = ConsumerConfig::default();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use actix::fut::{ActorFutureExt, wrap_future};
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient, ResponseFuture};
@@ -13,7 +13,8 @@ use buffer_actor::messages::{
 };
 use buffer_actor::{Alarm, Vital};
 use fetch_actor::messages::LeaderUnknown;
-use kafka_protocol::messages::MetadataRequest;
+use kafka_protocol::messages::{ListOffsetsRequest, MetadataRequest};
+use record_batch::TopicPartition;
 use session_actor::messages::{NodeReached, RefreshMetadata};
 use session_actor::wire::connect::Connect;
 use session_actor::wire::control::{ControlClient, MAX_RESPONSE_BYTES};
@@ -26,8 +27,10 @@ use tracing::{debug, info, warn};
 use super::codec;
 use super::lookups::Asked;
 use super::machine::{Effect, MetadataConfig, MetadataMachine, PartitionsUnknown};
+use super::queries::{Listed, OffsetsUnknown, QueryId};
 use super::turns::Topics;
 use crate::error::Error;
+use crate::offsets::OffsetSpec;
 use crate::status::Status;
 
 /// What metadata asks with.
@@ -75,6 +78,9 @@ pub(crate) struct MetadataActor {
     clients: BTreeMap<Address, (ControlClient, Instant)>,
     /// Who wants to know the partitions of a topic.
     askers: HashMap<Arc<str>, Vec<oneshot::Sender<Result<usize, PartitionsUnknown>>>>,
+    /// Who wants to know offsets.
+    queries: HashMap<QueryId, oneshot::Sender<Result<Listed, OffsetsUnknown>>>,
+    next_query: QueryId,
     effects: Vec<Effect>,
     alarm: Alarm,
     vital: Vital,
@@ -96,6 +102,8 @@ impl MetadataActor {
             status,
             clients: BTreeMap::new(),
             askers: HashMap::new(),
+            queries: HashMap::new(),
+            next_query: QueryId(0),
             effects: Vec::new(),
             alarm: Alarm::default(),
             vital: Vital::default(),
@@ -180,6 +188,12 @@ impl MetadataActor {
             }
             Effect::Unreachable(source) => self.tell(Error::Unreachable { source }),
             Effect::Unusable(source) => self.tell(Error::BrokerUnusable { source }),
+            Effect::Listed(query, result) => {
+                if let Some(asker) = self.queries.remove(&query) {
+                    // whoever stopped waiting does not mind
+                    let _ = asker.send(result);
+                }
+            }
             Effect::Partitions(topic, count) => {
                 for asker in self.askers.remove(&topic).into_iter().flatten() {
                     // whoever stopped waiting does not mind
@@ -226,20 +240,25 @@ impl MetadataActor {
     }
 
     fn ask_offsets(&mut self, peer: Peer, asked: Vec<Asked>, ctx: &mut Context<Self>) {
-        let request = codec::offsets_request(&asked, self.options.isolation_level);
+        let asked: Arc<[Asked]> = asked.into();
         let client = self.client(&peer);
         let options = self.options.clone();
+        let wanted = Arc::clone(&asked);
         let asking = async move {
             let limit = options.request_timeout;
             let client = connected(client, &options, peer, limit).await?;
-            let response = client.call(&request, limit).await;
-            Ok((client, response?))
+            let version = client.version::<ListOffsetsRequest>()?;
+            let isolation = options.isolation_level;
+            let request = codec::offsets_request(&wanted, isolation, version, wall_clock(), limit);
+            let response = client.call_version(version, &request, limit).await?;
+            let offsets = codec::offsets(&response, &wanted, version);
+            Ok((client, offsets))
         };
         ctx.spawn(
             wrap_future::<_, Self>(asking).map(move |answer, actor, ctx| {
-                let result = answer.map(|(client, response)| {
+                let result = answer.map(|(client, offsets)| {
                     actor.adopt(client);
-                    codec::offsets(&response, &asked)
+                    offsets
                 });
                 if let Err(error) = &result {
                     actor.complain(error);
@@ -286,6 +305,14 @@ impl MetadataActor {
             debug!(%error, "still no answer");
         }
     }
+}
+
+/// Milliseconds since 1970.
+fn wall_clock() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    })
 }
 
 /// A connection that is there, or a new one.
@@ -408,6 +435,29 @@ impl Handler<AskPartitions> for MetadataActor {
         });
         // the machine answers each question by its deadline
         let stopped = PartitionsUnknown::Refused(ErrorCode::REQUEST_TIMED_OUT);
+        Box::pin(async move { answer.await.unwrap_or(Err(stopped)) })
+    }
+}
+
+/// Handle -> Metadata, *ask*: offsets of partitions, at least one.
+#[derive(Debug, actix::Message)]
+#[rtype(result = "Result<Listed, OffsetsUnknown>")]
+pub(crate) struct ListOffsets(pub(crate) BTreeMap<TopicPartition, OffsetSpec>);
+
+impl Handler<ListOffsets> for MetadataActor {
+    type Result = ResponseFuture<Result<Listed, OffsetsUnknown>>;
+
+    fn handle(&mut self, message: ListOffsets, ctx: &mut Context<Self>) -> Self::Result {
+        let (asker, answer) = oneshot::channel();
+        let query = self.next_query;
+        self.next_query = QueryId(query.0.wrapping_add(1));
+        self.queries.insert(query, asker);
+        // the machine answers each question by its deadline
+        let partitions = message.0.keys().cloned().collect();
+        let stopped = OffsetsUnknown::Refused(partitions, ErrorCode::REQUEST_TIMED_OUT);
+        self.run(ctx, |machine, now, effects| {
+            machine.list_offsets(now, query, message.0, effects);
+        });
         Box::pin(async move { answer.await.unwrap_or(Err(stopped)) })
     }
 }

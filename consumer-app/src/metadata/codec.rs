@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use buffer_actor::{NodeId, ResetTo};
+use buffer_actor::NodeId;
 use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::{
@@ -14,15 +15,14 @@ use session_actor::wire::fetch::IsolationLevel;
 use session_actor::wire::{Address, ErrorCode};
 use uuid::Uuid;
 
-use super::lookups::Asked;
+use super::lookups::{Asked, Wanted};
 use super::machine::Offset;
 use super::turns::Topics;
 use super::view::{PartitionView, TopicView, View};
+use crate::offsets::{ListedOffset, OffsetSpec};
 
-/// ListOffsets timestamp of the first offset.
-const EARLIEST: i64 = -2;
-/// ListOffsets timestamp of the end: high watermark, or last stable offset under read_committed.
-const LATEST: i64 = -1;
+/// The first version of ListOffsets that tells how long the broker may look in tiered storage (KIP-1075).
+const LIST_OFFSETS_WITH_TIMEOUT: i16 = 10;
 
 fn topic_name(name: &str) -> TopicName {
     TopicName(StrBytes::from_string(name.to_owned()))
@@ -105,19 +105,51 @@ pub(super) fn view(response: MetadataResponse) -> Option<View> {
     })
 }
 
-pub(super) fn offsets_request(asked: &[Asked], isolation: IsolationLevel) -> ListOffsetsRequest {
+/// The first version of ListOffsets in which a broker knows what is meant.
+const fn first_version(wanted: Wanted) -> i16 {
+    match wanted {
+        Wanted::Offset(OffsetSpec::Earliest | OffsetSpec::Latest | OffsetSpec::Timestamp(_))
+        | Wanted::Since(_) => 1,
+        Wanted::Offset(OffsetSpec::MaxTimestamp) => 7,
+        Wanted::Offset(OffsetSpec::EarliestLocal) => 8,
+        Wanted::Offset(OffsetSpec::LatestTiered) => 9,
+    }
+}
+
+/// What stands for it in a request that is made at a time, in milliseconds since 1970.
+fn timestamp(wanted: Wanted, now: i64) -> i64 {
+    match wanted {
+        Wanted::Offset(OffsetSpec::Latest) => -1,
+        Wanted::Offset(OffsetSpec::Earliest) => -2,
+        Wanted::Offset(OffsetSpec::MaxTimestamp) => -3,
+        Wanted::Offset(OffsetSpec::EarliestLocal) => -4,
+        Wanted::Offset(OffsetSpec::LatestTiered) => -5,
+        Wanted::Offset(OffsetSpec::Timestamp(timestamp)) => timestamp,
+        Wanted::Since(age) => {
+            let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+            now.saturating_sub(age).max(0)
+        }
+    }
+}
+
+/// A request in a version of the API, made at a time, in milliseconds since 1970. What the version does not know is left out.
+pub(super) fn offsets_request(
+    asked: &[Asked],
+    isolation: IsolationLevel,
+    version: i16,
+    now: i64,
+    limit: Duration,
+) -> ListOffsetsRequest {
     let mut topics: BTreeMap<&str, Vec<ListOffsetsPartition>> = BTreeMap::new();
     for asked in asked {
-        let name = &asked.lookup.name;
-        let timestamp = match asked.lookup.to {
-            ResetTo::Earliest => EARLIEST,
-            ResetTo::Latest => LATEST,
-        };
-        topics.entry(name.topic()).or_default().push(
+        if version < first_version(asked.wanted) {
+            continue;
+        }
+        topics.entry(asked.name.topic()).or_default().push(
             ListOffsetsPartition::default()
-                .with_partition_index(name.partition())
+                .with_partition_index(asked.name.partition())
                 .with_current_leader_epoch(asked.leader_epoch)
-                .with_timestamp(timestamp),
+                .with_timestamp(timestamp(asked.wanted, now)),
         );
     }
     let topics = topics
@@ -128,35 +160,50 @@ pub(super) fn offsets_request(asked: &[Asked], isolation: IsolationLevel) -> Lis
                 .with_partitions(partitions)
         })
         .collect();
-    ListOffsetsRequest::default()
+    let request = ListOffsetsRequest::default()
         .with_replica_id(BrokerId(-1))
         .with_isolation_level(isolation as i8)
-        .with_topics(topics)
+        .with_topics(topics);
+    match version {
+        LIST_OFFSETS_WITH_TIMEOUT.. => {
+            request.with_timeout_ms(i32::try_from(limit.as_millis()).unwrap_or(i32::MAX))
+        }
+        _ => request,
+    }
 }
 
 /// The answers in the order of the questions; a partition that the broker left out is an error.
-pub(super) fn offsets(response: &ListOffsetsResponse, asked: &[Asked]) -> Vec<Offset> {
+pub(super) fn offsets(
+    response: &ListOffsetsResponse,
+    asked: &[Asked],
+    version: i16,
+) -> Vec<Offset> {
     let mut answers: BTreeMap<(&str, i32), Offset> = BTreeMap::new();
     for topic in &response.topics {
         for partition in &topic.partitions {
-            let answer = if partition.error_code != 0 {
-                Err(ErrorCode(partition.error_code))
-            } else if partition.offset < 0 {
-                Err(ErrorCode::OFFSET_NOT_AVAILABLE)
-            } else {
-                Ok(partition.offset)
+            let answer = match ErrorCode(partition.error_code) {
+                ErrorCode::NONE => Ok((partition.offset >= 0).then_some(ListedOffset {
+                    offset: partition.offset,
+                    timestamp: (partition.timestamp >= 0).then_some(partition.timestamp),
+                    leader_epoch: (partition.leader_epoch >= 0).then_some(partition.leader_epoch),
+                })),
+                error => Err(error),
             };
             answers.insert((&topic.name.0, partition.partition_index), answer);
         }
     }
+    let missing = |asked: &Asked| {
+        Err(if version < first_version(asked.wanted) {
+            ErrorCode::UNSUPPORTED_VERSION
+        } else {
+            ErrorCode::UNKNOWN_SERVER_ERROR
+        })
+    };
     asked
         .iter()
         .map(|asked| {
-            let name = &asked.lookup.name;
-            answers
-                .get(&(name.topic(), name.partition()))
-                .copied()
-                .unwrap_or(Err(ErrorCode::UNKNOWN_SERVER_ERROR))
+            let key = (asked.name.topic(), asked.name.partition());
+            answers.get(&key).copied().unwrap_or_else(|| missing(asked))
         })
         .collect()
 }

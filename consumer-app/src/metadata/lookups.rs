@@ -1,21 +1,26 @@
-//! Positions that are being looked up (ListOffsets): one entry a partition, the newest lookup counts.
+//! Offsets that are being looked up (ListOffsets), for positions and for questions of the application: one entry a partition and
+//! asker, the newest counts.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use buffer_actor::{Backoff, FetchEpoch, Jitter, Lookup, NodeId, PartitionId};
+use buffer_actor::{Backoff, FetchEpoch, Jitter, Lookup, NodeId, PartitionId, ResetTo};
+use record_batch::TopicPartition;
 use session_actor::ClusterSnapshot;
+
+use super::queries::QueryId;
+use crate::offsets::OffsetSpec;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Lookups {
     retry: Backoff,
     jitter: Jitter,
-    pending: BTreeMap<PartitionId, Pending>,
+    pending: BTreeMap<Key, Pending>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Pending {
-    lookup: Lookup,
+    asked: Asked,
     failures: u32,
     phase: Phase,
 }
@@ -28,11 +33,61 @@ enum Phase {
     Resting(Instant),
 }
 
+/// A position has one lookup at a time, a question one for each of its partitions.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Position(PartitionId),
+    Query(QueryId, TopicPartition),
+}
+
 /// One partition of a ListOffsets request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {
-    pub(crate) lookup: Lookup,
+    pub(crate) asker: Asker,
+    pub(crate) name: TopicPartition,
+    pub(crate) wanted: Wanted,
     pub(crate) leader_epoch: i32,
+}
+
+/// Who wants to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// The buffer, as long as the partition is in this epoch: a seek always wins.
+    Position(PartitionId, FetchEpoch),
+    /// The application.
+    Query(QueryId),
+}
+
+/// Which offset is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Offset(OffsetSpec),
+    /// Of the first record that is no older than this when the broker is asked.
+    Since(Duration),
+}
+
+impl Asked {
+    fn key(&self) -> Key {
+        match self.asker {
+            Asker::Position(partition, _) => Key::Position(partition),
+            Asker::Query(query) => Key::Query(query, self.name.clone()),
+        }
+    }
+}
+
+impl From<Lookup> for Asked {
+    fn from(lookup: Lookup) -> Self {
+        Self {
+            asker: Asker::Position(lookup.partition, lookup.epoch),
+            name: lookup.name,
+            wanted: match lookup.to {
+                ResetTo::Earliest => Wanted::Offset(OffsetSpec::Earliest),
+                ResetTo::Latest => Wanted::Offset(OffsetSpec::Latest),
+                ResetTo::Since(age) => Wanted::Since(age),
+            },
+            leader_epoch: -1,
+        }
+    }
 }
 
 impl Lookups {
@@ -44,20 +99,25 @@ impl Lookups {
         }
     }
 
-    /// Begins a lookup; one in flight for the partition does not count any more.
-    pub(super) fn insert(&mut self, lookup: Lookup) {
-        self.pending.insert(
-            lookup.partition,
-            Pending {
-                lookup,
-                failures: 0,
-                phase: Phase::Due,
-            },
-        );
+    /// Begins a lookup; one in flight for the same partition and asker does not count any more.
+    pub(super) fn insert(&mut self, asked: Asked) {
+        let pending = Pending {
+            failures: 0,
+            phase: Phase::Due,
+            asked,
+        };
+        self.pending.insert(pending.asked.key(), pending);
     }
 
-    pub(super) fn remove(&mut self, partition: PartitionId) {
-        self.pending.remove(&partition);
+    /// The position of a partition is not wanted any more.
+    pub(super) fn remove_position(&mut self, partition: PartitionId) {
+        self.pending.remove(&Key::Position(partition));
+    }
+
+    /// A question is over.
+    pub(super) fn remove_query(&mut self, query: QueryId) {
+        self.pending
+            .retain(|_, pending| pending.asked.asker != Asker::Query(query));
     }
 
     /// Takes what can be asked now, by leader. Returns whether something is due whose leader is unknown.
@@ -74,16 +134,13 @@ impl Lookups {
                 Phase::Resting(until) if until > now => continue,
                 Phase::Resting(_) | Phase::Due => {}
             }
-            let name = &pending.lookup.name;
-            let leader = snapshot
-                .leader(name.topic(), name.partition())
-                .filter(|(node, _)| snapshot.brokers.contains_key(node));
-            if let Some((node, leader_epoch)) = leader {
+            if let Some((node, leader_epoch)) = leader(snapshot, &pending.asked.name) {
                 pending.phase = Phase::InFlight;
-                by_leader.entry(node).or_default().push(Asked {
-                    lookup: pending.lookup.clone(),
-                    leader_epoch,
-                });
+                pending.asked.leader_epoch = leader_epoch;
+                by_leader
+                    .entry(node)
+                    .or_default()
+                    .push(pending.asked.clone());
             } else {
                 pending.phase = Phase::Due;
                 leaderless = true;
@@ -92,36 +149,43 @@ impl Lookups {
         (by_leader, leaderless)
     }
 
-    /// The lookup succeeded. Returns whether it still counts.
-    pub(super) fn finish(&mut self, partition: PartitionId, epoch: FetchEpoch) -> bool {
-        let current = self
+    /// Whether something waits for a leader to be known.
+    pub(super) fn is_leaderless(&self, snapshot: &ClusterSnapshot) -> bool {
+        let mut due = self
             .pending
-            .get(&partition)
-            .is_some_and(|pending| pending.lookup.epoch == epoch);
-        if current {
-            self.pending.remove(&partition);
+            .values()
+            .filter(|pending| pending.phase == Phase::Due);
+        due.any(|pending| leader(snapshot, &pending.asked.name).is_none())
+    }
+
+    /// The lookup succeeded. Returns whether it still counts.
+    pub(super) fn finish(&mut self, asked: &Asked) -> bool {
+        let key = asked.key();
+        let counts = self.counts(&key, asked);
+        if counts {
+            self.pending.remove(&key);
         }
-        current
+        counts
     }
 
     /// The lookup failed and is tried again after a pause. Returns whether it still counts.
-    pub(super) fn retry(
-        &mut self,
-        now: Instant,
-        partition: PartitionId,
-        epoch: FetchEpoch,
-    ) -> bool {
+    pub(super) fn retry(&mut self, now: Instant, asked: &Asked) -> bool {
         let random = self.jitter.next();
-        let Some(pending) = self.pending.get_mut(&partition) else {
-            return false;
-        };
-        if pending.lookup.epoch != epoch {
+        let key = asked.key();
+        if !self.counts(&key, asked) {
             return false;
         }
-        let delay = self.retry.delay(pending.failures, random);
-        pending.failures = pending.failures.saturating_add(1);
-        pending.phase = Phase::Resting(now + delay);
+        if let Some(pending) = self.pending.get_mut(&key) {
+            let delay = self.retry.delay(pending.failures, random);
+            pending.failures = pending.failures.saturating_add(1);
+            pending.phase = Phase::Resting(now + delay);
+        }
         true
+    }
+
+    fn counts(&self, key: &Key, asked: &Asked) -> bool {
+        let pending = self.pending.get(key);
+        pending.is_some_and(|pending| pending.asked.asker == asked.asker)
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
@@ -134,7 +198,15 @@ impl Lookups {
             .min()
     }
 
-    pub(super) fn names(&self) -> impl Iterator<Item = &Lookup> {
-        self.pending.values().map(|pending| &pending.lookup)
+    pub(super) fn topics(&self) -> impl Iterator<Item = &str> {
+        self.pending
+            .values()
+            .map(|pending| pending.asked.name.topic())
     }
+}
+
+/// The leader of a partition, if it can be reached, and its epoch.
+fn leader(snapshot: &ClusterSnapshot, name: &TopicPartition) -> Option<(NodeId, i32)> {
+    let leader = snapshot.leader(name.topic(), name.partition());
+    leader.filter(|(node, _)| snapshot.brokers.contains_key(node))
 }

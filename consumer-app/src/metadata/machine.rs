@@ -1,6 +1,7 @@
 //! The decisions of metadata: what to ask, what an answer changes, what the application must hear. No clock, no I/O.
 
 mod merge;
+mod offsets;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +12,15 @@ use record_batch::TopicPartition;
 use session_actor::wire::{Address, ErrorCode, Peer, WireError};
 use session_actor::{ClusterSnapshot, WatchTopics};
 
-use super::lookups::{Asked, Lookups};
+use super::lookups::{Asked, Asker, Lookups, Wanted};
+use super::queries::{Ended, Listed, OffsetsUnknown, Queries, QueryId};
 use super::refresh::Refresh;
 use super::topic_ids::TopicIds;
 use super::troubles::{REPORT_AFTER, Troubles};
 use super::turns::{Kind, Topics, Turns};
-use super::view::{View, lookup_error};
+use super::view::View;
 use super::watch::Watch;
+use crate::offsets::{ListedOffset, OffsetSpec};
 
 /// So often in a row a broker must be of no use before the application hears of it: one broken answer is no news.
 const FAILURES_BEFORE_TOLD: u32 = 3;
@@ -41,8 +44,8 @@ pub(crate) struct MetadataConfig {
     pub(crate) max_age: Duration,
 }
 
-/// The answer of a broker for one partition of a ListOffsets request.
-pub(crate) type Offset = Result<i64, ErrorCode>;
+/// The answer of a broker for one partition of a ListOffsets request; `None` if there is no such offset.
+pub(crate) type Offset = Result<Option<ListedOffset>, ErrorCode>;
 
 /// What the shell must ask or tell.
 #[derive(Debug, Clone)]
@@ -69,6 +72,8 @@ pub(super) enum Effect {
     Unreachable(WireError),
     /// To the application: a broker is reached and cannot be used.
     Unusable(WireError),
+    /// To whoever asked for offsets.
+    Listed(QueryId, Result<Listed, OffsetsUnknown>),
     /// To whoever asked: how many partitions a topic has, or why that is not known.
     Partitions(Arc<str>, Result<usize, PartitionsUnknown>),
     /// For the log.
@@ -109,6 +114,7 @@ pub(super) struct MetadataMachine {
     turns: Turns,
     refresh: Refresh,
     lookups: Lookups,
+    queries: Queries,
     refreshed: Option<Instant>,
     /// Since when nobody could be reached, while somebody is wanted.
     silent_since: Option<Instant>,
@@ -124,6 +130,7 @@ impl MetadataMachine {
         Self {
             refresh: Refresh::new(config.retry, config.reconnect, config.request_timeout, seed),
             lookups: Lookups::new(config.retry, seed),
+            queries: Queries::default(),
             config,
             snapshot: Arc::default(),
             assigned: BTreeMap::new(),
@@ -159,7 +166,7 @@ impl MetadataMachine {
         effects: &mut Vec<Effect>,
     ) {
         for id in removed {
-            self.lookups.remove(*id);
+            self.lookups.remove_position(*id);
             if let Some(name) = self.assigned.remove(id) {
                 self.troubles.remove(&name);
             }
@@ -239,6 +246,8 @@ impl MetadataMachine {
             let why = PartitionsUnknown::Unreachable(error.clone());
             effects.push(Effect::Partitions(topic, Err(why)));
         }
+        let ended = self.queries.unreachable(&error);
+        self.end_queries(ended, effects);
         effects.push(Effect::Unreachable(error));
     }
 
@@ -250,9 +259,37 @@ impl MetadataMachine {
         effects: &mut Vec<Effect>,
     ) {
         for lookup in lookups {
-            self.lookups.insert(lookup);
+            self.lookups.insert(lookup.into());
         }
         self.act(now, effects);
+    }
+
+    /// The application wants to know offsets; `wanted` is not empty.
+    pub(super) fn list_offsets(
+        &mut self,
+        now: Instant,
+        id: QueryId,
+        wanted: BTreeMap<TopicPartition, OffsetSpec>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let until = now + self.config.api_timeout;
+        self.queries.begin(id, until, wanted.keys().cloned());
+        for (name, spec) in wanted {
+            self.lookups.insert(Asked {
+                asker: Asker::Query(id),
+                name,
+                wanted: Wanted::Offset(spec),
+                leader_epoch: -1,
+            });
+        }
+        self.act(now, effects);
+    }
+
+    fn end_queries(&mut self, ended: impl IntoIterator<Item = Ended>, effects: &mut Vec<Effect>) {
+        for (id, result) in ended {
+            self.lookups.remove_query(id);
+            effects.push(Effect::Listed(id, result));
+        }
     }
 
     /// A request for metadata ended.
@@ -335,56 +372,6 @@ impl MetadataMachine {
         REPORT_AFTER.min(self.config.api_timeout / 2)
     }
 
-    /// A request for offsets ended.
-    pub(super) fn offsets(
-        &mut self,
-        now: Instant,
-        asked: &[Asked],
-        result: Result<Vec<Offset>, WireError>,
-        effects: &mut Vec<Effect>,
-    ) {
-        let mut found = Vec::new();
-        match result {
-            Ok(answers) => {
-                self.reachable();
-                self.failed_lookups = 0;
-                let missing = std::iter::repeat(Err(ErrorCode::UNKNOWN_SERVER_ERROR));
-                for (asked, answer) in asked.iter().zip(answers.into_iter().chain(missing)) {
-                    let (id, epoch) = (asked.lookup.partition, asked.lookup.epoch);
-                    match answer {
-                        Ok(offset) => {
-                            if self.lookups.finish(id, epoch) {
-                                found.push((id, epoch, offset));
-                            }
-                        }
-                        Err(code) => {
-                            let counts = self.lookups.retry(now, id, epoch);
-                            self.turns.want(Kind::Names);
-                            let name = &asked.lookup.name;
-                            if counts && let Some(error) = lookup_error(name, code) {
-                                effects.push(Effect::Report(name.clone(), error));
-                            }
-                        }
-                    }
-                }
-            }
-            Err(error) => {
-                self.failed_lookups = self.failed_lookups.saturating_add(1);
-                self.unusable(now, &error, self.failed_lookups, effects);
-                self.last_error = Some(error);
-                self.turns.want(Kind::Names);
-                for asked in asked {
-                    self.lookups
-                        .retry(now, asked.lookup.partition, asked.lookup.epoch);
-                }
-            }
-        }
-        if !found.is_empty() {
-            effects.push(Effect::Found(found));
-        }
-        self.act(now, effects);
-    }
-
     /// The next moment at which [`timeout`](Self::timeout) has something to do.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let age = self
@@ -405,6 +392,7 @@ impl MetadataMachine {
             silence,
             report,
             self.watch.next_gone(),
+            self.queries.poll_timeout(),
             self.refresh.poll_timeout(),
             self.lookups.poll_timeout(),
         ]
@@ -443,6 +431,8 @@ impl MetadataMachine {
             }
         }
         self.answer_questions(now, effects);
+        let overdue = self.queries.overdue(now);
+        self.end_queries(overdue, effects);
         self.act(now, effects);
     }
 
@@ -510,7 +500,7 @@ impl MetadataMachine {
             .assigned
             .values()
             .map(TopicPartition::topic)
-            .chain(self.lookups.names().map(|lookup| lookup.name.topic()))
+            .chain(self.lookups.topics())
             .map(Arc::from)
             .chain(self.questions.keys().cloned())
             .chain(watched.names.iter().cloned())

@@ -2,6 +2,7 @@
 
 mod broker;
 mod lookups;
+mod queries;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -12,8 +13,9 @@ use record_batch::TopicPartition;
 use session_actor::wire::{Address, ErrorCode, Peer, WireError};
 use uuid::Uuid;
 
-use super::machine::{Effect, MetadataConfig, MetadataMachine, PartitionsUnknown};
+use super::machine::{Effect, MetadataConfig, MetadataMachine, Offset, PartitionsUnknown};
 use super::view::{PartitionView, TopicView, View};
+use crate::offsets::ListedOffset;
 
 struct World {
     machine: MetadataMachine,
@@ -80,6 +82,15 @@ fn failed_view(error: ErrorCode) -> View {
     view
 }
 
+fn lookup(partition: i32, epoch: u64) -> Lookup {
+    Lookup {
+        partition: id(partition),
+        name: tp(partition),
+        epoch: FetchEpoch(epoch),
+        to: ResetTo::Earliest,
+    }
+}
+
 impl World {
     /// One partition assigned; bootstrap servers at ports 91 and 92.
     fn new() -> Self {
@@ -133,12 +144,7 @@ impl World {
     }
 
     fn look_up(&mut self, partition: i32, epoch: u64) -> Vec<Effect> {
-        let lookup = Lookup {
-            partition: id(partition),
-            name: tp(partition),
-            epoch: FetchEpoch(epoch),
-            to: ResetTo::Earliest,
-        };
+        let lookup = lookup(partition, epoch);
         self.run(|machine, now, effects| machine.look_up(now, vec![lookup], effects))
     }
 
@@ -167,12 +173,21 @@ fn offsets_asked(effects: &[Effect]) -> Vec<(u16, Vec<i32>)> {
         .iter()
         .filter_map(|effect| match effect {
             Effect::AskOffsets { peer, asked } => {
-                let partitions = asked.iter().map(|asked| asked.lookup.name.partition());
+                let partitions = asked.iter().map(|asked| asked.name.partition());
                 Some((peer.address.port(), partitions.collect()))
             }
             _ => None,
         })
         .collect()
+}
+
+/// An offset as a broker tells it.
+fn at(offset: i64) -> Offset {
+    Ok(Some(ListedOffset {
+        offset,
+        timestamp: None,
+        leader_epoch: None,
+    }))
 }
 
 fn published(effects: &[Effect]) -> Option<&session_actor::ClusterSnapshot> {

@@ -18,6 +18,7 @@ mod known_end;
 mod leaders;
 mod memory;
 mod metrics;
+mod offsets;
 mod panics;
 mod polls;
 mod records;

@@ -76,9 +76,7 @@ impl Kind for Reset {
     }
 
     fn allowed(&self) -> String {
-        let is_built = Feature::ResetByDuration.is_built();
-        let note = if is_built { "" } else { NOT_YET };
-        format!("latest, earliest, none, by_duration:PnDTnHnMn.nS{note}")
+        "latest, earliest, none, by_duration:PnDTnHnMn.nS".to_owned()
     }
 
     fn parse(&self, text: &str) -> Result<OffsetReset, Refusal> {

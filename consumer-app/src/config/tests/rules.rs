@@ -94,7 +94,7 @@ fn the_heartbeat_of_a_classic_member_is_shorter_than_its_session() {
 
 #[test]
 fn what_is_not_there_yet_is_refused_by_name() {
-    let cases: [(Pairs, &[(&str, Feature)]); 7] = [
+    let cases: [(Pairs, &[(&str, Feature)]); 6] = [
         (&[("group.id", "g")], &[("group.id", Feature::Groups)]),
         (
             &[("security.protocol", "SSL")],
@@ -110,10 +110,6 @@ fn what_is_not_there_yet_is_refused_by_name() {
                 ("security.protocol", Feature::Tls),
                 ("security.protocol", Feature::Sasl),
             ],
-        ),
-        (
-            &[("auto.offset.reset", "by_duration:PT1H")],
-            &[("auto.offset.reset", Feature::ResetByDuration)],
         ),
         (
             &[("ssl.truststore.location", "ca.pem")],

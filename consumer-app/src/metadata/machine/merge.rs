@@ -96,8 +96,22 @@ impl MetadataMachine {
             &self.snapshot,
             effects,
         );
+        let snapshot = Arc::clone(&self.snapshot);
+        let absent =
+            self.queries
+                .absent(now + report_after, |name| match errors.get(name.topic()) {
+                    Some(error) => Some(*error),
+                    None => {
+                        let known = &snapshot.topics.get(name.topic())?.partitions;
+                        let index = usize::try_from(name.partition());
+                        let exists = index.is_ok_and(|index| index < known.len());
+                        (!exists).then_some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
+                    }
+                });
+        self.end_queries(absent, effects);
         let complete = self.troubles.is_empty()
             && self.questions.is_empty()
+            && !self.lookups.is_leaderless(&self.snapshot)
             && !self.watch.is_waiting_for_names();
         if !complete {
             self.turns.want(Kind::Names);

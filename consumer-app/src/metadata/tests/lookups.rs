@@ -1,6 +1,8 @@
 //! Positions that are looked up.
 
+use super::super::lookups::Wanted;
 use super::*;
+use crate::offsets::OffsetSpec;
 
 #[test]
 fn b097_lookups_go_to_leaders_grouped_and_come_back_together() {
@@ -19,7 +21,7 @@ fn b097_lookups_go_to_leaders_grouped_and_come_back_together() {
         })
         .collect();
     let effects = world.run(|machine, now, effects| {
-        machine.offsets(now, &asked[0], Ok(vec![Ok(5), Ok(6)]), effects);
+        machine.offsets(now, &asked[0], Ok(vec![at(5), at(6)]), effects);
     });
     let expected = vec![(id(0), FetchEpoch(1), 5), (id(2), FetchEpoch(3), 6)];
     assert!(matches!(&effects[..], [Effect::Found(found)] if *found == expected));
@@ -50,7 +52,7 @@ fn b098_a_newer_lookup_replaces_an_older_one_in_flight() {
     };
     assert_eq!(offsets_asked(&world.look_up(0, 2)), [(1, vec![0])]);
     let effects = world.run(|machine, now, effects| {
-        machine.offsets(now, old, Ok(vec![Ok(5)]), effects);
+        machine.offsets(now, old, Ok(vec![at(5)]), effects);
     });
     assert!(effects.is_empty(), "{effects:?}");
 }
@@ -85,4 +87,32 @@ fn b099_b100_lookups_of_unassigned_partitions_end_and_refusals_are_told() {
             assert!(offsets_asked(&world.wait(Duration::from_secs(5))).is_empty());
         }
     }
+}
+
+/// KIP-1106; Java, which stores nothing then, asks for ever.
+#[test]
+fn b097_where_no_record_is_so_new_a_reset_by_duration_begins_at_the_end() {
+    let mut world = World::new();
+    world.assign(1);
+    world.answer(view(&[(1, 0)]));
+    let lookup = Lookup {
+        to: ResetTo::Since(Duration::from_secs(3_600)),
+        ..lookup(0, 1)
+    };
+    let effects = world.run(|machine, now, effects| machine.look_up(now, vec![lookup], effects));
+    let [Effect::AskOffsets { asked, .. }] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(asked[0].wanted, Wanted::Since(Duration::from_secs(3_600)));
+    let none = Ok(vec![Ok(None)]);
+    let effects = world.run(|machine, now, effects| machine.offsets(now, asked, none, effects));
+    let [Effect::AskOffsets { asked, .. }] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(asked[0].wanted, Wanted::Offset(OffsetSpec::Latest));
+    let effects = world.run(|machine, now, effects| {
+        machine.offsets(now, asked, Ok(vec![at(7)]), effects);
+    });
+    let expected = vec![(id(0), FetchEpoch(1), 7)];
+    assert!(matches!(&effects[..], [Effect::Found(found)] if *found == expected));
 }
