@@ -8,6 +8,7 @@ use buffer_actor::messages::{Assign, AwaitPosition, GetStatus, Pause, Seek, Seek
 use buffer_actor::{ResetTo, Start};
 use coordinator_actor::LeaveOption;
 use coordinator_actor::messages::GetGroupCounts;
+use futures_util::stream::{self, Stream, StreamExt};
 use record_batch::TopicPartition;
 use tokio::sync::watch;
 
@@ -24,6 +25,9 @@ use crate::status::Mode;
 
 /// How long [`Consumer`]'s drop lets the brokers take to be told, on the actors' thread.
 const DROP_LIMIT: Duration = Duration::from_secs(1);
+
+/// How long a poll of a stream waits; the next one follows at once.
+const STREAM_WAIT: Duration = Duration::from_secs(60);
 
 /// A Kafka consumer.
 ///
@@ -107,6 +111,39 @@ impl Consumer {
     pub async fn poll_batches(&mut self, timeout: Duration) -> Result<Batches> {
         self.check_pollable().await?;
         self.reader.poll_batches(timeout).await
+    }
+
+    /// The consumer as a stream of what its polls give, without the empty ones. Errors come as from [`poll`](Self::poll) and the stream
+    /// goes on; it ends when the consumer is closed, from a [`handle`](Self::handle) made before, or by a fault of its own
+    /// ([`Error::Failed`]). A record counts as processed when the next ones are asked for. Dropping the stream drops the consumer.
+    ///
+    /// ```no_run
+    /// use consumer_app::Consumer;
+    /// use futures_util::StreamExt;
+    ///
+    /// # async fn example(consumer: Consumer) -> consumer_app::Result<()> {
+    /// let mut stream = std::pin::pin!(consumer.into_stream());
+    /// while let Some(records) = stream.next().await {
+    ///     for record in &records? {
+    ///         println!("{}: {:?}", record.offset(), record.value());
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn into_stream(self) -> impl Stream<Item = Result<Records>> + Send + 'static {
+        stream::unfold(Some(self), async |consumer| {
+            let mut consumer = consumer?;
+            loop {
+                match consumer.poll(STREAM_WAIT).await {
+                    Ok(records) if records.is_empty() => {}
+                    Err(Error::Closed) => return None,
+                    Err(Error::Failed) => return Some((Err(Error::Failed), None)),
+                    polled => return Some((polled, Some(consumer))),
+                }
+            }
+        })
+        .fuse()
     }
 
     async fn check_pollable(&mut self) -> Result<()> {
@@ -310,6 +347,14 @@ impl ConsumerHandle {
             IsolationLevel::ReadUncommitted => state.high_watermark(),
         };
         (end >= 0).then_some(end)
+    }
+
+    /// How many offsets are left to read of a partition: from its position to the end that a broker told last, see
+    /// [`known_end`](Self::known_end); Java's `currentLag`. `None` while either is not known. No message, no waiting.
+    pub fn current_lag(&self, partition: &TopicPartition) -> Option<u64> {
+        let (end, position) = (self.known_end(partition)?, self.position(partition)?);
+        // what is not committed yet may have been given before, and is behind the end now (F067)
+        Some(u64::try_from(end.saturating_sub(position)).unwrap_or(0))
     }
 
     /// As [`position`](Self::position), waiting for a position that is being looked up, no longer than `default.api.timeout.ms`.

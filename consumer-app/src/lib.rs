@@ -8,6 +8,7 @@ pub mod config;
 
 mod builder;
 mod consumer;
+mod decode;
 mod error;
 mod facade;
 mod group;
@@ -17,6 +18,7 @@ mod offsets;
 mod reader;
 mod records;
 mod status;
+mod topics;
 
 pub use actix_rt::ArbiterHandle;
 pub use buffer_actor::{ConsumedCounts, PartitionError, Portion, Sampled};
@@ -27,6 +29,7 @@ pub use coordinator_actor::{
     GroupCounts, GroupError, GroupMetadata, LeaveOption, OffsetAndMetadata, Offsets, Subscription,
     Timing, assign,
 };
+pub use decode::{Field, NotDecodable};
 pub use error::{Error, Result};
 pub use group::{RebalanceContext, RebalanceListener};
 #[cfg(feature = "metrics")]
@@ -43,6 +46,8 @@ pub use record_batch::{
 pub use records::{PartitionRecords, Record, Records, RecordsIter};
 pub use session_actor::FetchSamples;
 pub use session_actor::wire::{ErrorCode, WireError, connect};
+
+pub use topics::{PartitionInfo, TopicInfo};
 
 #[doc(hidden)]
 pub use buffer_actor::Policy;

@@ -5,6 +5,7 @@
 
 mod actor;
 mod codec;
+mod listing;
 mod lookups;
 mod machine;
 mod queries;
@@ -19,6 +20,8 @@ mod watch;
 
 #[cfg(test)]
 pub(crate) use actor::Panic;
-pub(crate) use actor::{AskPartitions, ListOffsets, MetadataActor, Neighbours, Options};
+pub(crate) use actor::{
+    AskPartitions, ListOffsets, ListTopics, MetadataActor, Neighbours, Options,
+};
 pub(crate) use machine::{MetadataConfig, PartitionsUnknown};
 pub(crate) use queries::OffsetsUnknown;

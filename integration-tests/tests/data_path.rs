@@ -15,4 +15,5 @@ mod data_path {
     pub(crate) mod overlap;
     pub(crate) mod records;
     pub(crate) mod shared;
+    pub(crate) mod transactions;
 }

@@ -25,6 +25,7 @@ use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
 
 use super::codec;
+use super::listing::TopicList;
 use super::lookups::Asked;
 use super::machine::{Effect, MetadataConfig, MetadataMachine, PartitionsUnknown};
 use super::queries::{Listed, OffsetsUnknown, QueryId};
@@ -80,6 +81,8 @@ pub(crate) struct MetadataActor {
     askers: HashMap<Arc<str>, Vec<oneshot::Sender<Result<usize, PartitionsUnknown>>>>,
     /// Who wants to know offsets.
     queries: HashMap<QueryId, oneshot::Sender<Result<Listed, OffsetsUnknown>>>,
+    /// Who wants to know all topics.
+    listings: HashMap<QueryId, oneshot::Sender<Result<Arc<TopicList>, Option<WireError>>>>,
     next_query: QueryId,
     effects: Vec<Effect>,
     alarm: Alarm,
@@ -103,6 +106,7 @@ impl MetadataActor {
             clients: BTreeMap::new(),
             askers: HashMap::new(),
             queries: HashMap::new(),
+            listings: HashMap::new(),
             next_query: QueryId(0),
             effects: Vec::new(),
             alarm: Alarm::default(),
@@ -194,6 +198,13 @@ impl MetadataActor {
                     let _ = asker.send(result);
                 }
             }
+            Effect::Topics(askers, list) => {
+                for asker in askers {
+                    if let Some(asker) = self.listings.remove(&asker) {
+                        let _ = asker.send(list.clone());
+                    }
+                }
+            }
             Effect::Partitions(topic, count) => {
                 for asker in self.askers.remove(&topic).into_iter().flatten() {
                     // whoever stopped waiting does not mind
@@ -268,6 +279,11 @@ impl MetadataActor {
                 });
             }),
         );
+    }
+
+    fn new_query(&mut self) -> QueryId {
+        let next = QueryId(self.next_query.0.wrapping_add(1));
+        std::mem::replace(&mut self.next_query, next)
     }
 
     /// What concerns no partition in particular is told by `poll`.
@@ -449,8 +465,7 @@ impl Handler<ListOffsets> for MetadataActor {
 
     fn handle(&mut self, message: ListOffsets, ctx: &mut Context<Self>) -> Self::Result {
         let (asker, answer) = oneshot::channel();
-        let query = self.next_query;
-        self.next_query = QueryId(query.0.wrapping_add(1));
+        let query = self.new_query();
         self.queries.insert(query, asker);
         // the machine answers each question by its deadline
         let partitions = message.0.keys().cloned().collect();
@@ -459,6 +474,28 @@ impl Handler<ListOffsets> for MetadataActor {
             machine.list_offsets(now, query, message.0, effects);
         });
         Box::pin(async move { answer.await.unwrap_or(Err(stopped)) })
+    }
+}
+
+/// Handle -> Metadata, *ask*: all topics.
+#[derive(Debug, actix::Message)]
+#[rtype(result = "Result<TopicList, Option<WireError>>")]
+pub(crate) struct ListTopics;
+
+impl Handler<ListTopics> for MetadataActor {
+    type Result = ResponseFuture<Result<TopicList, Option<WireError>>>;
+
+    fn handle(&mut self, _: ListTopics, ctx: &mut Context<Self>) -> Self::Result {
+        let (asker, answer) = oneshot::channel();
+        let query = self.new_query();
+        self.listings.insert(query, asker);
+        self.run(ctx, |machine, now, effects| {
+            machine.list_topics(now, query, effects)
+        });
+        Box::pin(async move {
+            let list = answer.await.unwrap_or(Err(None))?;
+            Ok(Arc::unwrap_or_clone(list))
+        })
     }
 }
 

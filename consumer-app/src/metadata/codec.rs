@@ -82,11 +82,9 @@ pub(super) fn view(response: MetadataResponse) -> Option<View> {
                     index: partition.partition_index,
                     leader: (partition.leader_id.0 >= 0).then_some(NodeId(partition.leader_id.0)),
                     leader_epoch: partition.leader_epoch,
-                    replicas: partition
-                        .replica_nodes
-                        .iter()
-                        .map(|node| NodeId(node.0))
-                        .collect(),
+                    replicas: nodes(&partition.replica_nodes),
+                    in_sync: nodes(&partition.isr_nodes),
+                    offline: nodes(&partition.offline_replicas),
                 })
                 .collect();
             Some(TopicView {
@@ -103,6 +101,10 @@ pub(super) fn view(response: MetadataResponse) -> Option<View> {
         racks,
         topics,
     })
+}
+
+fn nodes(ids: &[BrokerId]) -> Vec<NodeId> {
+    ids.iter().map(|id| NodeId(id.0)).collect()
 }
 
 /// The first version of ListOffsets in which a broker knows what is meant.

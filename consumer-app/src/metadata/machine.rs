@@ -12,6 +12,7 @@ use record_batch::TopicPartition;
 use session_actor::wire::{Address, ErrorCode, Peer, WireError};
 use session_actor::{ClusterSnapshot, WatchTopics};
 
+use super::listing::{Listings, TopicList};
 use super::lookups::{Asked, Asker, Lookups, Wanted};
 use super::queries::{Ended, Listed, OffsetsUnknown, Queries, QueryId};
 use super::refresh::Refresh;
@@ -74,6 +75,8 @@ pub(super) enum Effect {
     Unusable(WireError),
     /// To whoever asked for offsets.
     Listed(QueryId, Result<Listed, OffsetsUnknown>),
+    /// To those who asked for all topics: the list, or why there is none if anything is known of that.
+    Topics(Vec<QueryId>, Result<Arc<TopicList>, Option<WireError>>),
     /// To whoever asked: how many partitions a topic has, or why that is not known.
     Partitions(Arc<str>, Result<usize, PartitionsUnknown>),
     /// For the log.
@@ -115,6 +118,7 @@ pub(super) struct MetadataMachine {
     refresh: Refresh,
     lookups: Lookups,
     queries: Queries,
+    listings: Listings,
     refreshed: Option<Instant>,
     /// Since when nobody could be reached, while somebody is wanted.
     silent_since: Option<Instant>,
@@ -131,6 +135,7 @@ impl MetadataMachine {
             refresh: Refresh::new(config.retry, config.reconnect, config.request_timeout, seed),
             lookups: Lookups::new(config.retry, seed),
             queries: Queries::default(),
+            listings: Listings::default(),
             config,
             snapshot: Arc::default(),
             assigned: BTreeMap::new(),
@@ -248,6 +253,7 @@ impl MetadataMachine {
         }
         let ended = self.queries.unreachable(&error);
         self.end_queries(ended, effects);
+        end_listings(self.listings.end(), Some(error.clone()), effects);
         effects.push(Effect::Unreachable(error));
     }
 
@@ -282,6 +288,13 @@ impl MetadataMachine {
                 leader_epoch: -1,
             });
         }
+        self.act(now, effects);
+    }
+
+    /// The application wants to know all topics.
+    pub(super) fn list_topics(&mut self, now: Instant, id: QueryId, effects: &mut Vec<Effect>) {
+        self.listings.begin(id, now + self.config.api_timeout);
+        self.turns.want(Kind::All);
         self.act(now, effects);
     }
 
@@ -393,6 +406,7 @@ impl MetadataMachine {
             report,
             self.watch.next_gone(),
             self.queries.poll_timeout(),
+            self.listings.poll_timeout(),
             self.refresh.poll_timeout(),
             self.lookups.poll_timeout(),
         ]
@@ -433,6 +447,8 @@ impl MetadataMachine {
         self.answer_questions(now, effects);
         let overdue = self.queries.overdue(now);
         self.end_queries(overdue, effects);
+        let overdue = self.listings.overdue(now);
+        end_listings(overdue, self.last_error.clone(), effects);
         self.act(now, effects);
     }
 
@@ -479,7 +495,10 @@ impl MetadataMachine {
         match self.turns.begin() {
             Kind::Names => Topics::Names(self.names()),
             Kind::Ids => Topics::Ids(self.watch.topics().ids.iter().copied().collect()),
-            Kind::All => Topics::All,
+            Kind::All => {
+                self.listings.asked();
+                Topics::All
+            }
         }
     }
 
@@ -509,5 +528,12 @@ impl MetadataMachine {
         names.sort_unstable();
         names.dedup();
         names
+    }
+}
+
+/// Tells those who wait for a list of topics that none will come.
+fn end_listings(ended: Vec<QueryId>, error: Option<WireError>, effects: &mut Vec<Effect>) {
+    if !ended.is_empty() {
+        effects.push(Effect::Topics(ended, Err(error)));
     }
 }

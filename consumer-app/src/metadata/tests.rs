@@ -61,6 +61,8 @@ fn view(leaders: &[(i32, i32)]) -> View {
             leader: (leader > 0).then_some(NodeId(leader)),
             leader_epoch,
             replicas: Vec::new(),
+            in_sync: Vec::new(),
+            offline: Vec::new(),
         })
         .collect();
     View {

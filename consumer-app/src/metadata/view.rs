@@ -34,6 +34,8 @@ pub(crate) struct PartitionView {
     pub(crate) leader: Option<NodeId>,
     pub(crate) leader_epoch: i32,
     pub(crate) replicas: Vec<NodeId>,
+    pub(crate) in_sync: Vec<NodeId>,
+    pub(crate) offline: Vec<NodeId>,
 }
 
 /// A leader epoch only grows, unless the topic was created anew (KIP-320, KIP-516): metadata from a broker that lags behind

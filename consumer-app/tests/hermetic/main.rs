@@ -7,6 +7,7 @@ mod close;
 mod connections;
 mod corruption;
 mod coverage;
+mod decoding;
 mod errors;
 mod fairness;
 mod fetch_pipeline;

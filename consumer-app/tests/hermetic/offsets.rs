@@ -25,7 +25,7 @@ fn timed(broker: &TestBroker) {
 }
 
 #[test]
-fn b103_offsets_for_times_exact_between_future_and_of_an_empty_partition() {
+fn f072_b103_offsets_for_times_exact_between_future_and_of_an_empty_partition() {
     run(async {
         let broker = broker(2);
         timed(&broker);
@@ -231,4 +231,32 @@ fn b097_a_reset_by_duration_begins_at_the_first_record_that_is_not_older() {
             );
         });
     }
+}
+
+#[test]
+fn all_topics_are_listed_with_their_leaders_and_copies() {
+    run(async {
+        let broker = broker_of(2, 2);
+        broker.create_topic("u", 1).unwrap();
+        broker.remove_leader("u", 0).unwrap();
+        let consumer = consumer(&broker);
+        let topics = consumer.list_topics().await.unwrap();
+        let names: Vec<_> = topics.keys().map(|name| &**name).collect();
+        assert_eq!(names, ["t", "u"]);
+        let leaders: Vec<_> = topics["t"]
+            .partitions
+            .values()
+            .map(|info| info.leader)
+            .collect();
+        assert_eq!(leaders, [Some(1), Some(2)]);
+        assert_eq!(topics["u"].partitions[&0].leader, None);
+        assert!(!topics["t"].internal);
+        assert!(topics["t"].partitions[&0].replicas.contains(&1));
+        // it was a question, not an interest
+        broker.clear_requests();
+        tokio::time::sleep(Duration::from_secs(900)).await;
+        assert_eq!(broker.requests().len(), 0);
+        broker.create_topic("v", 1).unwrap();
+        assert_eq!(consumer.list_topics().await.unwrap().len(), 3);
+    });
 }

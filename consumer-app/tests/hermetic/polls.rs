@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use consumer_app::{Consumer, Records};
+use consumer_app::{Consumer, Error, Records};
+use futures_util::StreamExt;
 use test_broker::{ApiKey, Fault, TestBroker};
 
 use crate::support::delivered::Delivered;
@@ -167,5 +168,29 @@ fn a_poll_of_no_time_gives_what_is_there() {
         let longest = consumer.poll(Duration::MAX);
         produce(&broker, 0, 1);
         assert_eq!(offsets(&longest.await.unwrap()), [5]);
+    });
+}
+
+#[test]
+fn a_consumer_is_a_stream_of_records_and_errors_that_ends_when_it_is_closed() {
+    run(async {
+        let broker = broker(1);
+        produce(&broker, 0, 3);
+        let consumer = consumer(&broker);
+        let handle = consumer.handle();
+        let mut stream = std::pin::pin!(consumer.into_stream());
+        let error = stream.next().await.unwrap().unwrap_err();
+        assert!(matches!(error, Error::NothingAssigned), "{error}");
+        handle.assign([tp(0)]).await.unwrap();
+        assert_eq!(offsets(&stream.next().await.unwrap().unwrap()), [0, 1, 2]);
+        // a wait that is given up loses nothing
+        let waited = tokio::time::timeout(Duration::from_secs(90), stream.next()).await;
+        assert!(waited.is_err());
+        produce(&broker, 0, 2);
+        assert_eq!(offsets(&stream.next().await.unwrap().unwrap()), [3, 4]);
+        let closed = tokio::task::spawn_local(handle.close(Duration::from_secs(1)));
+        assert!(stream.next().await.is_none());
+        assert!(stream.next().await.is_none());
+        closed.await.unwrap().unwrap();
     });
 }

@@ -8,6 +8,7 @@ use buffer_actor::PartitionId;
 use session_actor::ClusterSnapshot;
 use session_actor::wire::ErrorCode;
 
+use super::super::listing::list;
 use super::super::topic_ids::TopicId;
 use super::super::turns::Kind;
 use super::super::view::{TopicView, View, merge_topic};
@@ -17,6 +18,13 @@ impl MetadataMachine {
     /// Brings an answer into the snapshot, and sees to what it leaves open. Returns whether that is nothing.
     pub(super) fn merge(&mut self, now: Instant, view: View, effects: &mut Vec<Effect>) -> bool {
         let kind = self.turns.succeeded();
+        if kind == Kind::All {
+            let askers = self.listings.answered();
+            if !askers.is_empty() {
+                let list = Arc::new(list(&view.topics));
+                effects.push(Effect::Topics(askers, Ok(list)));
+            }
+        }
         let wanted = self.names();
         let mut next = ClusterSnapshot {
             brokers: view.brokers.into_iter().collect(),

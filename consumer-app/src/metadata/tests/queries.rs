@@ -200,3 +200,55 @@ fn b102_with_all_brokers_away_it_ends_at_the_deadline() {
         "{result:?}"
     );
 }
+
+/// A list that was asked for before may be of before.
+#[test]
+fn a_question_for_all_topics_is_answered_by_a_list_that_was_asked_for_after_it() {
+    let mut world = World::new();
+    let list = |world: &mut World, id| {
+        world.run(|machine, now, effects| machine.list_topics(now, QueryId(id), effects))
+    };
+    let topics = |effects: &[Effect]| -> Vec<(Vec<u64>, usize)> {
+        let listed = effects.iter().filter_map(|effect| match effect {
+            Effect::Topics(askers, list) => {
+                let askers = askers.iter().map(|asker| asker.0).collect();
+                Some((askers, list.as_ref().unwrap().len()))
+            }
+            _ => None,
+        });
+        listed.collect()
+    };
+    assert_eq!(asked(&list(&mut world, 1)), [91]);
+    assert!(asked(&list(&mut world, 2)).is_empty());
+    assert!(asked(&list(&mut world, 3)).is_empty());
+    let effects = world.answer(view(&[(1, 0)]));
+    assert_eq!(topics(&effects), [(vec![1], 1)]);
+    // nothing of it is kept: nobody else wants to know the topic
+    assert!(world.machine.snapshot().topics.is_empty());
+    let effects = world.wait(Duration::from_secs(1));
+    assert_eq!(asked(&effects).len(), 1);
+    assert_eq!(topics(&world.answer(view(&[(1, 0)]))), [(vec![2, 3], 1)]);
+}
+
+#[test]
+fn a_question_for_all_topics_ends_at_the_deadline() {
+    let mut world = World::new();
+    let mut effects =
+        world.run(|machine, now, effects| machine.list_topics(now, QueryId(1), effects));
+    let begin = world.now;
+    let ended = loop {
+        let ended = effects.iter().find_map(|effect| match effect {
+            Effect::Topics(_, list) => Some(list.clone()),
+            _ => None,
+        });
+        if let Some(ended) = ended {
+            break ended;
+        }
+        effects = match asked(&effects).first() {
+            Some(port) => world.fail(lost(*port)),
+            None => world.wait(Duration::from_secs(60)),
+        };
+    };
+    assert_eq!(world.now - begin, Duration::from_secs(60));
+    assert!(matches!(ended, Err(Some(_))), "{ended:?}");
+}

@@ -276,3 +276,38 @@ fn b198_whether_to_leave_can_be_said() {
         });
     }
 }
+
+/// A partition that is added to a topic begins where `auto.offset.reset` says when it is found: with `latest` behind what was
+/// produced until then. `by_duration` (KIP-1106) is the setting with which nothing of it is lost.
+#[test]
+fn f036_the_first_records_of_a_partition_that_is_added_come_with_a_reset_by_duration() {
+    each(|protocol| async move {
+        for (reset, first) in [("latest", 10), ("by_duration:PT1H", 0)] {
+            let broker = broker(1);
+            let consumer = automatic(&broker, protocol).set("auto.offset.reset", reset);
+            let mut consumer = consumer
+                .set("metadata.max.age.ms", "5000")
+                .spawn_local()
+                .unwrap();
+            consumer.subscribe(["t"]).await.unwrap();
+            owns(&mut consumer, 1).await;
+            broker.add_partitions("t", 2).unwrap();
+            produce(&broker, 1, 10);
+            let mut came = Vec::new();
+            let mut is_found = false;
+            while came.last() != Some(&10) {
+                let records = consumer.poll(STEP).await.unwrap();
+                came.extend(records.iter().map(|record| record.offset()));
+                if !is_found && consumer.position(&tp(1)).is_some() {
+                    is_found = true;
+                    produce(&broker, 1, 1);
+                }
+            }
+            assert_eq!(
+                came,
+                (first..11).collect::<Vec<_>>(),
+                "{protocol:?}, {reset}"
+            );
+        }
+    });
+}
