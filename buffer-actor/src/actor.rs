@@ -1,5 +1,7 @@
 //! The shell of the buffer: a message in, a call of the machine, its effects out as tells.
 
+mod cluster;
+
 use std::collections::BTreeMap;
 use std::future::ready;
 use std::mem;
@@ -19,10 +21,9 @@ use crate::ids::{FetchEpoch, PartitionId, TakeId, TicketId};
 use crate::machine::{BufferMachine, NotAssigned};
 use crate::memory::Memory;
 use crate::messages::{
-    Abandoned, Assign, AssignmentChanged, AwaitPosition, Block, BufferStatus, CommittedFound,
-    FetchDone, GetStatus, Granted, LeadersChanged, LookUp, LookUpCommitted, MemoryDecision,
-    MemoryReleased, MetadataStale, NeedMemory, NoPosition, Pause, PositionsFound, ReaderGone,
-    ReportError, Reserve, Seek, SeekTo, Take, TopicsRecreated, WakeReader, Withdraw,
+    Abandoned, Assign, AssignmentChanged, AwaitPosition, Block, BufferStatus, FetchDone, GetStatus,
+    Granted, LookUp, LookUpCommitted, MemoryDecision, MemoryReleased, MetadataStale, NeedMemory,
+    NoPosition, Pause, ReadFrom, ReaderGone, Reserve, Seek, SeekTo, Take, Withdraw,
 };
 use crate::model::{BufferConfig, Effect, Item, Lookup, LookupCommitted, Outcome};
 use crate::records::{FetchedRecords, LeasedItem};
@@ -35,6 +36,8 @@ use crate::vital::Vital;
 pub struct Neighbours {
     /// Fetch: grants.
     pub granted: Recipient<Granted>,
+    /// Fetch: which replica to read from.
+    pub read_from: Recipient<ReadFrom>,
     /// Fetch and Metadata: assignments.
     pub assignment: Vec<Recipient<AssignmentChanged>>,
     /// Metadata: positions to find.
@@ -216,6 +219,20 @@ impl BufferActor {
                         );
                     }
                 }
+                Effect::ReadFrom(partition, replica) => {
+                    debug!(?partition, ?replica, "the replica to read from changes");
+                    let message = ReadFrom { partition, replica };
+                    self.neighbours.read_from.do_send(message);
+                }
+                Effect::Truncated { name, offset, end } => {
+                    warn!(
+                        partition = %name,
+                        position = offset,
+                        common_end = end.map(|end| end.offset),
+                        "the log was truncated below the position: records that were read are lost; it is read on from where the logs \
+                         part, or, if that is not known, from where auto.offset.reset says"
+                    );
+                }
                 Effect::Troubled {
                     name,
                     error_code,
@@ -362,26 +379,6 @@ impl Handler<Withdraw> for BufferActor {
     }
 }
 
-impl Handler<LeadersChanged> for BufferActor {
-    type Result = ();
-
-    fn handle(&mut self, message: LeadersChanged, ctx: &mut Context<Self>) {
-        Self::handle(self, ctx, |machine, _, effects| {
-            machine.leaders_changed(message.0, effects);
-        });
-    }
-}
-
-impl Handler<TopicsRecreated> for BufferActor {
-    type Result = ();
-
-    fn handle(&mut self, message: TopicsRecreated, ctx: &mut Context<Self>) {
-        Self::handle(self, ctx, |machine, now, effects| {
-            machine.topics_recreated(now, message.0, effects);
-        });
-    }
-}
-
 impl Handler<FetchDone> for BufferActor {
     type Result = ();
 
@@ -400,7 +397,7 @@ impl Handler<Abandoned> for BufferActor {
     fn handle(&mut self, message: Abandoned, ctx: &mut Context<Self>) {
         self.sessions.remove(&message.0);
         Self::handle(self, ctx, |machine, now, effects| {
-            machine.done(now, message.0, Outcome::Failed, 0, effects);
+            machine.done(now, message.0, Outcome::Abandoned, 0, effects);
         });
     }
 }
@@ -477,6 +474,9 @@ impl Handler<Seek> for BufferActor {
         let name = message.partition;
         Self::handle(self, ctx, |machine, now, effects| match message.to {
             SeekTo::Offset(offset) => machine.seek(now, &name, offset, effects),
+            SeekTo::Behind(offset, leader_epoch) => {
+                machine.seek_behind(now, &name, offset, leader_epoch, effects)
+            }
             SeekTo::End(end) => machine.seek_to(now, &name, end, effects),
         })
     }
@@ -489,46 +489,6 @@ impl Handler<Pause> for BufferActor {
         Self::handle(self, ctx, |machine, _, effects| {
             machine.pause(&message.partitions, message.paused, effects)
         })
-    }
-}
-
-impl Handler<PositionsFound> for BufferActor {
-    type Result = ();
-
-    fn handle(&mut self, message: PositionsFound, ctx: &mut Context<Self>) {
-        Self::handle(self, ctx, |machine, _, effects| {
-            machine.position_found(message.0, effects);
-        });
-    }
-}
-
-impl Handler<CommittedFound> for BufferActor {
-    type Result = ();
-
-    fn handle(&mut self, message: CommittedFound, ctx: &mut Context<Self>) {
-        Self::handle(self, ctx, |machine, now, effects| {
-            machine.committed_found(now, message.0, effects);
-        });
-    }
-}
-
-impl Handler<ReportError> for BufferActor {
-    type Result = ();
-
-    fn handle(&mut self, message: ReportError, ctx: &mut Context<Self>) {
-        Self::handle(self, ctx, |machine, now, effects| {
-            machine.report_error(now, &message.partition, message.error, effects);
-        });
-    }
-}
-
-impl Handler<WakeReader> for BufferActor {
-    type Result = ();
-
-    fn handle(&mut self, _: WakeReader, ctx: &mut Context<Self>) {
-        Self::handle(self, ctx, |machine, _, effects| {
-            machine.wake_reader(effects)
-        });
     }
 }
 

@@ -2,6 +2,8 @@
 
 use record_batch::TopicPartition;
 
+use crate::model::EpochEnd;
+
 /// Why a partition gives no records. The others go on.
 ///
 /// The position stays where it is; the error comes again, at growing intervals, until the cause is gone or the
@@ -18,6 +20,19 @@ pub enum PartitionError {
         partition: TopicPartition,
         /// The position that the broker refused.
         offset: i64,
+    },
+    /// The leader's log ends below the position, or has other records before it, and `auto.offset.reset` is `none`: records that were
+    /// read were lost in the election of a leader without them (KIP-320; Java's `LogTruncationException`).
+    #[error("{partition}: the log was truncated below the position, offset {offset}: {}", truncation(*leader_epoch, *end))]
+    LogTruncated {
+        /// Which partition.
+        partition: TopicPartition,
+        /// The position.
+        offset: i64,
+        /// Leader epoch of the last record before it, if that is known.
+        leader_epoch: Option<i32>,
+        /// Where the log that was read and the leader's part; `None` if the leader has nothing of that epoch.
+        end: Option<EpochEnd>,
     },
     /// There is no position and `auto.offset.reset` is `none`.
     #[error(
@@ -108,6 +123,7 @@ impl PartitionError {
     pub const fn partition(&self) -> &TopicPartition {
         match self {
             Self::OffsetOutOfRange { partition, .. }
+            | Self::LogTruncated { partition, .. }
             | Self::NoOffsetForPartition { partition }
             | Self::TopicAuthorizationFailed { partition }
             | Self::CorruptMessage { partition, .. }
@@ -118,5 +134,21 @@ impl PartitionError {
             | Self::LookupRefused { partition, .. }
             | Self::UnexpectedError { partition, .. } => partition,
         }
+    }
+}
+
+fn truncation(leader_epoch: Option<i32>, end: Option<EpochEnd>) -> String {
+    let read = leader_epoch.map_or_else(String::new, |epoch| format!(" of leader epoch {epoch}"));
+    match end {
+        Some(EpochEnd {
+            leader_epoch,
+            offset,
+        }) => format!(
+            "the records read before it{read} end at offset {offset} in the leader's log (epoch {leader_epoch}); seek to offset {offset} to go \
+             on with those that took their place"
+        ),
+        None => format!(
+            "the leader knows nothing of the records read before it{read}; seek to an offset, or to an end of the log"
+        ),
     }
 }

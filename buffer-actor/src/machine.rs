@@ -27,10 +27,12 @@ mod memory;
 mod mutant;
 mod partition;
 mod partitions;
+mod replica;
 mod reserve;
 mod take;
 #[cfg(test)]
 mod tests;
+mod validate;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
@@ -43,7 +45,7 @@ pub use mutant::Mutant;
 
 use self::budget::Budget;
 use self::memory::MemoryQueue;
-use self::partition::{Partition, Position, Readiness};
+use self::partition::{Partition, Position, Readiness, Validity};
 use self::partitions::Partitions;
 use self::reserve::Node;
 use self::take::Reader;
@@ -51,7 +53,8 @@ use crate::backoff::Jitter;
 use crate::error::PartitionError;
 use crate::ids::{FetchEpoch, Lane, NodeId, PartitionId, TicketId};
 use crate::model::{
-    BufferConfig, Completed, Effect, Item, Lookup, LookupCommitted, ResetPolicy, ResetTo, Start,
+    BufferConfig, Completed, Effect, Item, Lookup, LookupCommitted, ResetPolicy, ResetTo, Sought,
+    Start,
 };
 
 /// What the machine tells others, in order. `D` is the type of the records, which the machine never looks at.
@@ -103,6 +106,10 @@ pub struct BufferMachine<D> {
     ready: VecDeque<PartitionId>,
     /// Ends of error pauses.
     backoffs: BTreeSet<(Instant, PartitionId)>,
+    /// Ends of the leases of followers that are read from.
+    replicas: BTreeSet<(Instant, PartitionId)>,
+    /// Partitions whose log was truncated, and that go on when the application has what is buffered of them.
+    diverged: BTreeSet<PartitionId>,
     jitter: Jitter,
     queued_bytes: u64,
     leased_bytes: u64,
@@ -128,6 +135,8 @@ impl<D> BufferMachine<D> {
             reader: Reader::default(),
             ready: VecDeque::new(),
             backoffs: BTreeSet::new(),
+            replicas: BTreeSet::new(),
+            diverged: BTreeSet::new(),
             jitter: Jitter::new(seed),
             queued_bytes: 0,
             leased_bytes: 0,
@@ -225,6 +234,8 @@ impl<D> BufferMachine<D> {
     }
 
     fn unassign(&mut self, id: PartitionId) {
+        self.forget_replica(id);
+        self.diverged.remove(&id);
         let Some(partition) = self.partitions.remove(id) else {
             return;
         };
@@ -252,6 +263,31 @@ impl<D> BufferMachine<D> {
         self.jump(now, name, Position::At(offset), effects)
     }
 
+    /// As [`seek`](Self::seek), to an offset behind a record of this leader epoch: whether the leader has that record is found out
+    /// before anything is given (KIP-320).
+    ///
+    /// # Errors
+    /// The partition is not assigned.
+    pub fn seek_behind(
+        &mut self,
+        now: Instant,
+        name: &TopicPartition,
+        offset: i64,
+        leader_epoch: i32,
+        effects: &mut Effects<D>,
+    ) -> Result<(), NotAssigned> {
+        let known = Some(leader_epoch).filter(|epoch| *epoch >= 0);
+        let id = self
+            .partitions
+            .find(name)
+            .ok_or_else(|| NotAssigned(name.clone()))?;
+        self.jump_partition(now, id, Position::At(offset), known, effects);
+        self.validate(id, effects);
+        self.notice_change(effects);
+        self.settle(effects);
+        Ok(())
+    }
+
     /// As [`seek`](Self::seek), to an end of the partition that must be looked up first.
     ///
     /// # Errors
@@ -277,7 +313,7 @@ impl<D> BufferMachine<D> {
             .partitions
             .find(name)
             .ok_or_else(|| NotAssigned(name.clone()))?;
-        self.jump_partition(now, id, position, effects);
+        self.jump_partition(now, id, position, None, effects);
         self.notice_change(effects);
         self.settle(effects);
         Ok(())
@@ -288,10 +324,12 @@ impl<D> BufferMachine<D> {
         now: Instant,
         id: PartitionId,
         position: Position,
+        offset_epoch: Option<i32>,
         effects: &mut Effects<D>,
     ) {
         let mut epoch = self.next_epoch();
         self.end_backoff(id);
+        self.diverged.remove(&id);
         let Some(partition) = self.partitions.get_mut(id) else {
             return;
         };
@@ -301,6 +339,7 @@ impl<D> BufferMachine<D> {
         self.queued_bytes -= partition.queued_bytes;
         self.leased_bytes -= partition.leased_bytes;
         partition.jump(epoch, position);
+        partition.offset_epoch = offset_epoch;
         self.reader.forget(id);
         self.begin(now, id, effects);
     }
@@ -319,7 +358,7 @@ impl<D> BufferMachine<D> {
             partition: id,
             data_epoch: partition.data_epoch,
             offset,
-            leader_epoch: None,
+            leader_epoch: partition.offset_epoch,
         });
         match partition.position {
             Position::At(_) => {}
@@ -332,7 +371,7 @@ impl<D> BufferMachine<D> {
                 partition: id,
                 name,
                 epoch,
-                to,
+                sought: Sought::End(to),
             })),
             Position::Missing => {
                 self.report(id, PartitionError::NoOffsetForPartition { partition: name });
@@ -417,8 +456,10 @@ impl<D> BufferMachine<D> {
     /// The next moment at which [`timeout`](Self::timeout) has something to do.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let backoff = self.backoffs.first().map(|&(at, _)| at);
+        let replica = self.replicas.first().map(|&(at, _)| at);
         [
             backoff,
+            replica,
             self.memory_queue.deadline(),
             self.reader.deadline(),
         ]
@@ -445,9 +486,12 @@ impl<D> BufferMachine<D> {
                 self.report(id, error);
                 self.notice_data(now, id, effects);
                 self.back_off(now, id, Pause::Longest);
+            } else if matches!(partition.validity, Validity::Diverged(_)) {
+                self.validate(id, effects);
             }
             self.check_partition(id);
         }
+        self.end_replicas(now, effects);
         self.discard_overdue(now, effects);
         self.reader_timeout(now, effects);
         self.settle(effects);

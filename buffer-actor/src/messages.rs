@@ -9,8 +9,8 @@ use crate::error::PartitionError;
 use crate::ids::{FetchEpoch, Lane, NodeId, PartitionId, TicketId};
 use crate::machine::NotAssigned;
 use crate::model::{
-    Candidates, CommittedOffset, Grant, Lookup, LookupCommitted, Outcome, ResetTo, Start,
-    TakeRequest,
+    Candidates, CommittedOffset, EpochAnswer, Grant, Lookup, LookupCommitted, Outcome, ResetTo,
+    Start, TakeRequest,
 };
 use crate::records::{FetchedRecords, LeasedItem};
 use crate::ticket::Ticket;
@@ -160,6 +160,8 @@ pub struct Seek {
 pub enum SeekTo {
     /// This offset.
     Offset(i64),
+    /// This offset behind a record of this leader epoch, which is held against the leader's log first (KIP-320).
+    Behind(i64, i32),
     /// A place of the log, which is looked up.
     End(ResetTo),
 }
@@ -174,7 +176,7 @@ pub struct Pause {
     pub paused: bool,
 }
 
-/// Buffer -> Metadata: look these positions up. Answered by [`PositionsFound`], or [`ReportError`] for what the application
+/// Buffer -> Metadata: ask the leaders of these. Answered by [`PositionsFound`], [`EpochsEnd`], or [`ReportError`] for what the application
 /// must know; the looking goes on until it succeeds or a newer lookup of the partition replaces it.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
@@ -203,6 +205,22 @@ pub struct MetadataStale(pub TopicPartition);
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct PositionsFound(pub Vec<(PartitionId, FetchEpoch, i64)>);
+
+/// Metadata -> Buffer: where epochs end, with the epochs of the lookups. Those of one answer come together.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct EpochsEnd(pub Vec<(PartitionId, FetchEpoch, EpochAnswer)>);
+
+/// Buffer -> Fetch: a partition is to be read from this follower, or from its leader again (KIP-392). Answered by [`Reserve`] with a
+/// fresh list that names the partition, of the leader too if the node is not known.
+#[derive(Debug, Clone, Copy, Message)]
+#[rtype(result = "()")]
+pub struct ReadFrom {
+    /// Which partition.
+    pub partition: PartitionId,
+    /// The follower; `None` for the leader.
+    pub replica: Option<NodeId>,
+}
 
 /// Metadata, Coordinator -> Buffer: a partition cannot be read for now, and the application must know. Said again while it lasts.
 #[derive(Debug, Message)]

@@ -25,6 +25,8 @@ pub struct BufferConfig {
     pub retry: Backoff,
     /// `request.timeout.ms`: a reply that waited half as long for memory is thrown away.
     pub request_timeout: Duration,
+    /// `metadata.max.age.ms`: for how long a follower is read from before the leader is asked again (KIP-392).
+    pub metadata_max_age: Duration,
     /// `auto.offset.reset`: where a partition without a valid position starts.
     pub reset: ResetPolicy,
     /// What to do about nodes with buffered partitions.
@@ -141,6 +143,10 @@ pub struct PartitionReply<D> {
     pub last_stable_offset: i64,
     /// -1 if unknown.
     pub log_start_offset: i64,
+    /// The replica to read from in place of the one that answered, if it named one (KIP-392).
+    pub preferred_replica: Option<NodeId>,
+    /// Where the broker's log and ours part, if it said so (Fetch v12).
+    pub diverging: Option<EpochEnd>,
     /// What came, if anything did.
     pub fetched: Option<Fetched<D>>,
 }
@@ -152,6 +158,8 @@ pub struct Fetched<D> {
     pub bytes: u32,
     /// The offset that follows the last whole batch: last offset of its header + 1, whatever records are missing.
     pub next_offset: i64,
+    /// The leader epoch of the last whole batch, if it has one (KIP-320).
+    pub leader_epoch: Option<i32>,
     /// The largest whole batch, bytes.
     pub largest_batch: u32,
     /// Whether there is nothing to go on to.
@@ -196,6 +204,8 @@ pub struct Completed<D> {
     pub epoch: FetchEpoch,
     /// The offset that was asked for.
     pub from: i64,
+    /// Leader epoch of the last record before it, if that is known.
+    pub from_epoch: Option<i32>,
     /// The offset that follows it.
     pub next: i64,
     /// What it costs of the partition's credit.
@@ -236,7 +246,37 @@ pub struct Lease<D> {
     pub items: Vec<Item<D>>,
 }
 
-/// A position that must be looked up.
+/// What the leader of a partition is asked of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sought {
+    /// A position at an end of the log (ListOffsets).
+    End(ResetTo),
+    /// Where the records of a leader epoch end (OffsetForLeaderEpoch, KIP-320): a position behind records of that epoch is valid up
+    /// to there.
+    EpochEnd(i32),
+}
+
+/// Where the records of a leader epoch end in the leader's log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EpochEnd {
+    /// The largest epoch that the log has up to the one asked about.
+    pub leader_epoch: i32,
+    /// The offset behind its last record.
+    pub offset: i64,
+}
+
+/// What a leader said of the epoch that a position is behind (KIP-320).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EpochAnswer {
+    /// Its records end there.
+    Ends(EpochEnd),
+    /// It knows nothing of the epoch.
+    Undefined,
+    /// It cannot be asked: OffsetForLeaderEpoch before version 3 is not for consumers.
+    Unsupported,
+}
+
+/// Something that the leader of a partition must be asked.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Lookup {
     /// Which partition.
@@ -246,7 +286,7 @@ pub struct Lookup {
     /// The answer counts only while the partition is in this epoch: a seek always wins.
     pub epoch: FetchEpoch,
     /// What to ask for.
-    pub to: ResetTo,
+    pub sought: Sought,
 }
 
 /// A committed position that must be looked up.
@@ -275,7 +315,7 @@ pub enum Effect<D> {
     },
     /// To the reader that waits.
     Answer(TakeId, Lease<D>),
-    /// To metadata: find this position.
+    /// To metadata: ask the leader this.
     Lookup(Lookup),
     /// To the coordinator: find what the group committed.
     LookupCommitted(LookupCommitted),
@@ -310,6 +350,18 @@ pub enum Effect<D> {
         last_stable_offset: i64,
         /// -1 if unknown.
         log_start_offset: i64,
+    },
+    /// To the planner: this partition is to be read from a follower (KIP-392), or from its leader again. Until the planner names the
+    /// node that is asked, nobody is.
+    ReadFrom(PartitionId, Option<NodeId>),
+    /// For the log: the leader's log ends below the position, and the application does not see it since the position is reset.
+    Truncated {
+        /// Which partition.
+        name: TopicPartition,
+        /// The position.
+        offset: i64,
+        /// What the leader still has of the records before it; `None` if it does not know their epoch.
+        end: Option<EpochEnd>,
     },
     /// For the log: a partition's fetch was answered with an error that the application does not see.
     Troubled {

@@ -382,6 +382,33 @@ impl ConsumerHandle {
         partition: &TopicPartition,
         offset: i64,
     ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
+        self.seek_offset(partition, offset, SeekTo::Offset(offset))
+    }
+
+    /// As [`seek`](Self::seek), for applications that store their offsets themselves: `leader_epoch` is that of the record before
+    /// `offset` ([`Record::leader_epoch`](crate::Record::leader_epoch)), stored along with it. If the log was truncated below `offset`
+    /// since, which takes the election of a leader without all of it, that is found out before a record is given: the partition goes on
+    /// where the logs part, or, if `auto.offset.reset` is `none`, a poll fails with
+    /// [`PartitionError::LogTruncated`](crate::PartitionError::LogTruncated) (KIP-320).
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
+    pub fn seek_with_epoch(
+        &self,
+        partition: &TopicPartition,
+        offset: i64,
+        leader_epoch: i32,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
+        let to = SeekTo::Behind(offset, leader_epoch);
+        self.seek_offset(partition, offset, to)
+    }
+
+    fn seek_offset(
+        &self,
+        partition: &TopicPartition,
+        offset: i64,
+        to: SeekTo,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
         let refused = (offset < 0).then(|| Error::NegativeOffset {
             partition: partition.clone(),
             offset,
@@ -390,7 +417,7 @@ impl ConsumerHandle {
             Some(error) => Err(error),
             None => Ok(self.ports.buffer.send(Seek {
                 partition: partition.clone(),
-                to: SeekTo::Offset(offset),
+                to,
             })),
         };
         let status = self.ports.status.clone();

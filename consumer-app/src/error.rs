@@ -159,6 +159,7 @@ impl Error {
                 error,
                 PartitionError::NoOffsetForPartition { .. }
                     | PartitionError::OffsetOutOfRange { .. }
+                    | PartitionError::LogTruncated { .. }
                     | PartitionError::InvalidTopic { .. }
             ),
             Self::UnknownTopic { error, .. } | Self::OffsetsUnknown { error, .. } => {

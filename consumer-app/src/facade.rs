@@ -148,6 +148,7 @@ pub(crate) fn start(
         shared.clone(),
         buffer_actor::Neighbours {
             granted: fetch.clone().recipient(),
+            read_from: fetch.clone().recipient(),
             assignment: vec![fetch.clone().recipient(), metadata.clone().recipient()],
             look_up: metadata.clone().recipient(),
             look_up_committed: coordinator.clone().map(Addr::recipient),
@@ -205,6 +206,7 @@ pub(crate) fn start(
                 .chain([fetch.clone().recipient()])
                 .collect(),
             found: buffer.clone().recipient(),
+            epochs_end: buffer.clone().recipient(),
             recreated: buffer.clone().recipient(),
             report: buffer.clone().recipient(),
             wake_reader: buffer.clone().recipient(),
@@ -307,6 +309,7 @@ impl LaneFactory {
             unavailable: reports.unavailable,
             lost: reports.lost,
             refresh: self.metadata.clone().recipient(),
+            leaders: self.metadata.clone().recipient(),
             reached: self.metadata.clone().recipient(),
         };
         let session = SessionActor::new(node, lane, peer, self.options.clone(), neighbours).start();
@@ -325,6 +328,7 @@ fn buffer_config(config: &ConsumerConfig, policy: buffer_actor::Policy) -> Buffe
         max_partition_fetch_bytes: unsigned(config.max_partition_fetch_bytes()),
         retry: retry(config),
         request_timeout: config.request_timeout(),
+        metadata_max_age: config.metadata_max_age(),
         reset: match config.auto_offset_reset() {
             OffsetReset::Earliest => ResetPolicy::Earliest,
             OffsetReset::Latest => ResetPolicy::Latest,

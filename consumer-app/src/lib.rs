@@ -21,7 +21,7 @@ mod status;
 mod topics;
 
 pub use actix_rt::ArbiterHandle;
-pub use buffer_actor::{ConsumedCounts, PartitionError, Portion, Sampled};
+pub use buffer_actor::{ConsumedCounts, EpochEnd, PartitionError, Portion, Sampled};
 pub use builder::ConsumerBuilder;
 pub use config::{ConsumerConfig, OffsetReset};
 pub use consumer::{Consumer, ConsumerHandle};

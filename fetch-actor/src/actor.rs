@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
-use buffer_actor::messages::{AssignmentChanged, Granted, LeadersChanged, Reserve, Withdraw};
+use buffer_actor::messages::{
+    AssignmentChanged, Granted, LeadersChanged, ReadFrom, Reserve, Withdraw,
+};
 use buffer_actor::{Alarm, Lane, NodeId, Ticket, Vital};
 use session_actor::machine::Job;
 use session_actor::messages::{CloseLane, LaneIdle, LaneJob, LaneLost, LaneUnavailable, StartJob};
@@ -193,6 +195,16 @@ impl Handler<AssignmentChanged> for FetchActor {
     fn handle(&mut self, message: AssignmentChanged, ctx: &mut Context<Self>) {
         self.run(ctx, |machine, now, effects| {
             machine.assignment(now, message.added, &message.removed, effects);
+        });
+    }
+}
+
+impl Handler<ReadFrom> for FetchActor {
+    type Result = ();
+
+    fn handle(&mut self, message: ReadFrom, ctx: &mut Context<Self>) {
+        self.run(ctx, |machine, now, effects| {
+            machine.read_from(now, message.partition, message.replica, effects);
         });
     }
 }

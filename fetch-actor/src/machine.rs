@@ -1,4 +1,4 @@
-//! The planner as a pure machine: which partitions each node leads, which of its lanes are free, and what is offered to the
+//! The planner as a pure machine: which partitions each node is asked for, which of its lanes are free, and what is offered to the
 //! buffer. It never decides what goes into a request: it offers an idle lane with the node's partitions, and sends exactly what
 //! the buffer grants.
 
@@ -53,6 +53,8 @@ pub enum Effect {
 struct Assigned {
     name: TopicPartition,
     leader: Option<(NodeId, i32)>,
+    /// The follower that is to be read from (KIP-392), if metadata has it.
+    replica: Option<NodeId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -122,9 +124,29 @@ impl PlannerMachine {
             self.assigned.remove(id);
         }
         for (id, name) in added {
-            self.assigned.insert(id, Assigned { name, leader: None });
+            let assigned = Assigned {
+                name,
+                leader: None,
+                replica: None,
+            };
+            self.assigned.insert(id, assigned);
         }
-        self.replan(now, effects);
+        self.replan(now, None, effects);
+    }
+
+    /// The buffer tells from which replica a partition is to be read; `None`: from its leader. It asks nobody for the partition until
+    /// it is offered anew, by whatever node.
+    pub fn read_from(
+        &mut self,
+        now: Instant,
+        id: PartitionId,
+        replica: Option<NodeId>,
+        effects: &mut Vec<Effect>,
+    ) {
+        if let Some(assigned) = self.assigned.get_mut(&id) {
+            assigned.replica = replica;
+            self.replan(now, Some(id), effects);
+        }
     }
 
     /// Metadata tells what the cluster looks like.
@@ -135,13 +157,15 @@ impl PlannerMachine {
         effects: &mut Vec<Effect>,
     ) {
         self.snapshot = snapshot;
-        self.replan(now, effects);
+        self.replan(now, None, effects);
     }
 
-    /// Brings leaders, candidates, lanes and offers in line with assignment and snapshot.
-    fn replan(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+    /// Brings leaders, candidates, lanes and offers in line with assignment and snapshot. The node of `anew` is offered anew in any
+    /// case.
+    fn replan(&mut self, now: Instant, anew: Option<PartitionId>, effects: &mut Vec<Effect>) {
         let mut moved = Vec::new();
         let mut leaderless = false;
+        let mut renewed = None;
         let mut by_node: BTreeMap<NodeId, Vec<Candidate>> = BTreeMap::new();
         let mut table = PartitionTable::default();
         for (&id, assigned) in &mut self.assigned {
@@ -151,6 +175,7 @@ impl PlannerMachine {
             if let Some((node, epoch)) = known {
                 if assigned.leader.is_some_and(|(former, _)| former != node) {
                     moved.push(id);
+                    assigned.replica = None;
                 }
                 assigned.leader = Some((node, epoch));
             } else {
@@ -165,7 +190,15 @@ impl PlannerMachine {
                 topic: Arc::clone(&topic.topic),
                 index: name.partition(),
             });
-            if let Some((node, leader_epoch)) = assigned.leader {
+            if let Some((leader, leader_epoch)) = assigned.leader {
+                let brokers = &self.snapshot.brokers;
+                let replica = assigned.replica.filter(|node| brokers.contains_key(node));
+                // the replica that was named may be one that came since
+                leaderless |= replica != assigned.replica;
+                let node = replica.unwrap_or(leader);
+                if anew == Some(id) {
+                    renewed = Some(node);
+                }
                 by_node.entry(node).or_default().push(Candidate {
                     partition: id,
                     leader_epoch,
@@ -188,7 +221,8 @@ impl PlannerMachine {
             self.remove_node(node, effects);
         }
         for (id, candidates) in by_node {
-            leaderless |= !self.plan_node(now, id, candidates, effects);
+            let anew = renewed == Some(id);
+            leaderless |= !self.plan_node(now, id, candidates, anew, effects);
         }
         if leaderless {
             effects.push(Effect::RefreshMetadata);
@@ -201,6 +235,7 @@ impl PlannerMachine {
         now: Instant,
         id: NodeId,
         candidates: Vec<Candidate>,
+        anew: bool,
         effects: &mut Vec<Effect>,
     ) -> bool {
         let address = self.snapshot.brokers.get(&id).cloned();
@@ -222,7 +257,7 @@ impl PlannerMachine {
         if address.is_some() {
             node.address = address;
         }
-        if *node.candidates != *candidates {
+        if anew || *node.candidates != *candidates {
             self.plans += 1;
             node.plan = self.plans;
             node.candidates = candidates.into();

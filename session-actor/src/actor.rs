@@ -18,7 +18,8 @@ use self::link::Link;
 use crate::fetch_session::FetchSession;
 use crate::machine::{Effect, Job, SessionConfig, SessionMachine};
 use crate::messages::{
-    CloseLane, LaneIdle, LaneJob, LaneLost, LaneUnavailable, NodeReached, RefreshMetadata, StartJob,
+    CloseLane, LaneIdle, LaneJob, LaneLost, LaneUnavailable, LeadersTold, NodeReached,
+    RefreshMetadata, StartJob,
 };
 use crate::stats::FetchStats;
 use crate::wire::connect::Connect;
@@ -67,6 +68,8 @@ pub struct LaneNeighbours {
     pub lost: Recipient<LaneLost>,
     /// Metadata: out of date.
     pub refresh: Recipient<RefreshMetadata>,
+    /// Metadata: who leads.
+    pub leaders: Recipient<LeadersTold>,
     /// Metadata: whether nodes can be reached.
     pub reached: Recipient<NodeReached>,
 }
@@ -216,6 +219,10 @@ impl SessionActor {
             Effect::RefreshMetadata => {
                 let node = self.node;
                 self.neighbours.refresh.do_send(RefreshMetadata { node });
+            }
+            Effect::LeadersTold(told) => {
+                debug!(peer = %self.peer, ?told, "the broker names new leaders");
+                self.neighbours.leaders.do_send(LeadersTold(told));
             }
             Effect::SessionTrouble(reason) => {
                 self.options.stats.session_lost();

@@ -120,6 +120,19 @@ impl ClusterSnapshot {
     }
 }
 
+/// A leader as a broker named it that leads the partition no more (KIP-951).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct NewLeader {
+    /// Of which partition.
+    pub partition: PartitionId,
+    /// Who leads it.
+    pub node: NodeId,
+    /// Since when.
+    pub epoch: i32,
+    /// Where that node listens, if the broker said so.
+    pub address: Option<Address>,
+}
+
 /// Metadata -> Fetch, Coordinator: what the cluster looks like now.
 #[derive(Debug, Clone, Message)]
 #[rtype(result = "()")]

@@ -16,7 +16,7 @@ pub mod wire;
 
 pub use actor::{LaneNeighbours, LaneOptions, SessionActor};
 pub use cluster::{
-    ClusterSnapshot, Located, PartitionLeader, PartitionTable, Replicas, SnapshotChanged, Topic,
-    TopicMetadata, WatchTopics,
+    ClusterSnapshot, Located, NewLeader, PartitionLeader, PartitionTable, Replicas,
+    SnapshotChanged, Topic, TopicMetadata, WatchTopics,
 };
 pub use stats::{FetchCounts, FetchSamples, FetchStats};

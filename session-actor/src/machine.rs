@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use buffer_actor::{
-    Backoff, Fetched, Grant, Jitter, Outcome, PartitionId, PartitionReply, TicketId,
+    Backoff, EpochEnd, Fetched, Grant, Jitter, NodeId, Outcome, PartitionId, PartitionReply,
+    TicketId,
 };
 
-use crate::cluster::PartitionTable;
+use crate::cluster::{NewLeader, PartitionTable};
 use crate::fetch_session::{AnswerHead, FetchSession, Plan, Verdict, Watermarks};
 
 /// What a lane needs to know of the configuration. Names are those of the Java client's keys.
@@ -62,6 +63,8 @@ pub struct Answer<D> {
     pub throttle: Duration,
     /// What it says of each partition.
     pub partitions: Vec<AnswerPartition<D>>,
+    /// Who leads partitions that it refuses, if it knows (KIP-951).
+    pub leaders: Vec<NewLeader>,
 }
 
 /// One partition of an [`Answer`].
@@ -77,6 +80,10 @@ pub struct AnswerPartition<D> {
     pub last_stable_offset: i64,
     /// -1 if unknown.
     pub log_start_offset: i64,
+    /// The replica to read from, if it names one (KIP-392).
+    pub preferred_replica: Option<NodeId>,
+    /// Where its log and ours part, if it says so.
+    pub diverging: Option<EpochEnd>,
     /// Its records.
     pub fetched: Option<Fetched<D>>,
 }
@@ -107,6 +114,8 @@ pub enum Effect<D> {
     Unavailable,
     /// To metadata: leaders or topic ids may have changed.
     RefreshMetadata,
+    /// To metadata: these leaders have.
+    LeadersTold(Vec<NewLeader>),
     /// For the log: the session was lost or refused; the reason.
     SessionTrouble(&'static str),
 }
@@ -369,6 +378,10 @@ impl SessionMachine {
         let outcome = match verdict {
             Verdict::Accepted => {
                 self.rejections = 0;
+                // before the buffer hears of it, which asks metadata to look around
+                if !answer.leaders.is_empty() {
+                    effects.push(Effect::LeadersTold(answer.leaders));
+                }
                 Outcome::Reply(self.replies(answer.partitions))
             }
             Verdict::Rejected {
@@ -423,6 +436,8 @@ impl SessionMachine {
                 high_watermark: part.high_watermark,
                 last_stable_offset: part.last_stable_offset,
                 log_start_offset: part.log_start_offset,
+                preferred_replica: part.preferred_replica,
+                diverging: part.diverging,
                 fetched: part.fetched,
             });
         }
@@ -434,6 +449,8 @@ impl SessionMachine {
                 high_watermark: told.high,
                 last_stable_offset: told.last_stable,
                 log_start_offset: told.log_start,
+                preferred_replica: None,
+                diverging: None,
                 fetched: None,
             });
         }

@@ -6,7 +6,7 @@ use actix::Message;
 use buffer_actor::{Grant, Lane, NodeId, Ticket};
 use tokio::sync::oneshot;
 
-use crate::cluster::PartitionTable;
+use crate::cluster::{NewLeader, PartitionTable};
 
 /// Fetch -> Session: ask for this. Only to an idle lane (I2).
 #[derive(Debug, Message)]
@@ -71,6 +71,11 @@ pub struct RefreshMetadata {
     /// Where that showed: a node that may not answer, so that others are asked first.
     pub node: NodeId,
 }
+
+/// Session -> Metadata: a broker refused partitions and said who leads them now (KIP-951).
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct LeadersTold(pub Vec<NewLeader>);
 
 /// Session -> Metadata: a node was reached, or could not be, or what it answers is of no use.
 #[derive(Debug, Message)]

@@ -8,7 +8,7 @@ use super::partition::Position;
 use super::{BufferMachine, Effects};
 use crate::error::PartitionError;
 use crate::ids::{FetchEpoch, PartitionId};
-use crate::model::{CommittedOffset, Effect, Lookup};
+use crate::model::{CommittedOffset, Effect, Lookup, Sought};
 
 impl<D> BufferMachine<D> {
     /// A lookup succeeded. It counts only if the partition still waits for it.
@@ -60,13 +60,15 @@ impl<D> BufferMachine<D> {
                     leader_epoch,
                 }) => {
                     partition.position = Position::At(offset);
+                    partition.offset_epoch = leader_epoch.filter(|epoch| *epoch >= 0);
                     partition.eager = true;
                     effects.push(Effect::Position {
                         partition: id,
                         data_epoch: partition.data_epoch,
                         offset: Some(offset),
-                        leader_epoch: leader_epoch.filter(|epoch| *epoch >= 0),
+                        leader_epoch: partition.offset_epoch,
                     });
+                    self.validate(id, effects);
                     self.check_partition(id);
                 }
                 None => {
@@ -116,10 +118,11 @@ impl<D> BufferMachine<D> {
                     partition: id,
                     name: partition.name.clone(),
                     epoch,
-                    to,
+                    sought: Sought::End(to),
                 }));
             }
             self.check_partition(id);
+            self.read_from_leader(id, effects);
             // until its new leader is offered, no node is: what stands for the old one names it still
             if let Some(partition) = self.partitions.get_mut(id) {
                 partition.home = None;
@@ -137,7 +140,7 @@ impl<D> BufferMachine<D> {
         effects: &mut Effects<D>,
     ) {
         for id in partitions {
-            self.jump_partition(now, id, self.reset_position(), effects);
+            self.jump_partition(now, id, self.reset_position(), None, effects);
         }
         self.notice_change(effects);
         self.settle(effects);

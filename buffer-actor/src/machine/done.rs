@@ -60,10 +60,12 @@ impl<D> BufferMachine<D> {
                 self.of_ticket(&live, |partition| partition.eager = true);
             }
             // lane 1 takes them: a second connection that does not work must not keep them from being fetched
-            Outcome::Failed if live.lane == Lane::Quick => {
-                self.of_ticket(&live, |partition| partition.on_trial = false);
+            Outcome::Failed => {
+                if live.lane == Lane::Quick {
+                    self.of_ticket(&live, |partition| partition.on_trial = false);
+                }
+                self.leave_followers(&live, effects);
             }
-            Outcome::Failed => {}
         }
         for &(id, _) in &live.partitions {
             if let Some(partition) = self.partitions.get_mut(id)
@@ -135,7 +137,13 @@ impl<D> BufferMachine<D> {
             return;
         };
         if reply.error_code != code::NONE {
-            self.partition_error(now, id, offset, reply.error_code, effects);
+            self.partition_error(now, id, offset, live, reply.error_code, effects);
+            return;
+        }
+        if let Some(end) = reply.diverging
+            && end.offset < offset
+        {
+            self.diverged(now, id, Some(end), effects);
             return;
         }
         partition.on_trial = false;
@@ -154,7 +162,11 @@ impl<D> BufferMachine<D> {
             Some(fetched) if fetched.bytes > 0 => {
                 self.data(now, id, offset, live, fetched, effects);
             }
-            _ => partition.failures = 0,
+            _ if reply.preferred_replica.is_none() => partition.failures = 0,
+            _ => {}
+        }
+        if let Some(replica) = reply.preferred_replica {
+            self.redirected(now, id, live.node, replica, effects);
         }
     }
 
@@ -202,6 +214,7 @@ impl<D> BufferMachine<D> {
         partition.served = self.replies;
         partition.blocked = fetched.flaw == Flaw::Corrupt;
         partition.position = Position::At(fetched.next_offset.max(offset));
+        let from_epoch = std::mem::replace(&mut partition.offset_epoch, fetched.leader_epoch);
         // a partition that gave data on lane 2 has more, perhaps: it need not wait for lane 1
         partition.eager = live.lane == Lane::Quick;
         let bytes = fetched.bytes;
@@ -209,6 +222,7 @@ impl<D> BufferMachine<D> {
             partition: id,
             epoch: partition.epoch,
             from: offset,
+            from_epoch,
             next: fetched.next_offset.max(offset),
             bytes,
             data: fetched.data,
@@ -229,9 +243,11 @@ impl<D> BufferMachine<D> {
         now: Instant,
         id: PartitionId,
         offset: i64,
+        live: &Ticket,
         error_code: i16,
         effects: &mut Effects<D>,
     ) {
+        let follows = self.follows(id, live.node);
         let Some(name) = self.name(id).cloned() else {
             return;
         };
@@ -247,6 +263,8 @@ impl<D> BufferMachine<D> {
             },
         };
         match error_code {
+            // a follower may lag behind, or have less of the log: only the leader's word counts (KIP-392)
+            code::OFFSET_OUT_OF_RANGE if follows => self.read_from_leader(id, effects),
             code::OFFSET_OUT_OF_RANGE if self.config.reset != ResetPolicy::None => {
                 effects.push(Effect::Troubled {
                     name,
@@ -272,6 +290,7 @@ impl<D> BufferMachine<D> {
             | code::FENCED_LEADER_EPOCH
             | code::OFFSET_NOT_AVAILABLE => {
                 effects.push(Effect::RefreshMetadata(name));
+                self.read_from_leader(id, effects);
                 self.back_off(now, id, Pause::Growing);
             }
             code::UNKNOWN_TOPIC_OR_PARTITION
@@ -283,6 +302,7 @@ impl<D> BufferMachine<D> {
                     offset,
                 });
                 effects.push(Effect::RefreshMetadata(name));
+                self.read_from_leader(id, effects);
                 self.back_off(now, id, Pause::Longest);
             }
             // the broker has not heard of the leader that metadata named: it will
@@ -306,7 +326,7 @@ impl<D> BufferMachine<D> {
     /// Looks for a new position: at once, but after a pause where the last one was found to be of no use, too.
     fn reset(&mut self, now: Instant, id: PartitionId, effects: &mut Effects<D>) {
         let failures = self.partitions.get(id).map_or(0, |found| found.failures);
-        self.jump_partition(now, id, self.reset_position(), effects);
+        self.jump_partition(now, id, self.reset_position(), None, effects);
         if let Some(partition) = self.partitions.get_mut(id) {
             partition.failures = failures.max(1);
         }

@@ -1,7 +1,7 @@
 //! The invariants that concern the buffer, as predicates. Checked after each event in debug builds, and in every state that
 //! the explorer visits.
 
-use super::partition::Partition;
+use super::partition::{Partition, Validity};
 use super::{BufferMachine, Position, Readiness};
 use crate::ids::{Lane, PartitionId, TicketId};
 use crate::machine::reserve::Wait;
@@ -48,6 +48,8 @@ pub enum Reason {
     Paused,
     /// Its position is being looked up, or must be set by the application.
     NoPosition,
+    /// The leader is asked whether the position is one of its log, or it is not (KIP-320).
+    Validation,
     /// A batch cannot be read; the application must seek.
     Blocked,
     /// An error pause is running.
@@ -74,6 +76,8 @@ impl<D> BufferMachine<D> {
             Reason::Backoff
         } else if !matches!(partition.position, Position::At(_)) {
             Reason::NoPosition
+        } else if partition.validity != Validity::Valid {
+            Reason::Validation
         } else {
             match partition.readiness(self.credit()) {
                 Readiness::Held(_) => Reason::InFlight,

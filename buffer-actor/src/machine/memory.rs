@@ -161,6 +161,7 @@ impl<D> BufferMachine<D> {
         };
         let bytes = u64::from(completed.bytes);
         partition.position = Position::At(completed.from);
+        partition.offset_epoch = completed.from_epoch;
         partition.blocked = false;
         partition.queued_bytes -= bytes;
         self.queued_bytes -= bytes;

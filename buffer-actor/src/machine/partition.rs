@@ -6,7 +6,7 @@ use std::time::Instant;
 use record_batch::TopicPartition;
 
 use crate::ids::{FetchEpoch, NodeId, TicketId};
-use crate::model::{Item, ResetTo};
+use crate::model::{EpochEnd, Item, ResetTo};
 
 /// Where the partition is fetched next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,6 +19,25 @@ pub(super) enum Position {
     Missing,
     /// The fetch position.
     At(i64),
+}
+
+/// Whether the fetch position is one of the log that the leader has (KIP-320).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Validity {
+    /// As far as is known, or it cannot be told.
+    Valid,
+    /// The leader is asked; its answer comes with this epoch.
+    Asked(FetchEpoch),
+    /// It is not: the leader's log ends below it, or does not know the epoch of what was read. What is buffered was read while it was in
+    /// the log, and is given before anything is done about it.
+    Diverged(Option<EpochEnd>),
+}
+
+/// A follower that is read from in place of the leader (KIP-392).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Replica {
+    pub(super) node: NodeId,
+    pub(super) until: Instant,
 }
 
 /// Whether a request may name the partition now.
@@ -42,6 +61,9 @@ pub(super) struct Partition<D> {
     /// Records of an older epoch are void. A leader move changes only `epoch`: what was read from the old leader stays.
     pub(super) data_epoch: FetchEpoch,
     pub(super) position: Position,
+    /// Leader epoch of the last record before the fetch position, if that is known.
+    pub(super) offset_epoch: Option<i32>,
+    pub(super) validity: Validity,
     pub(super) paused: bool,
     /// Custody, in the current epoch.
     pub(super) ticket: Option<TicketId>,
@@ -67,8 +89,12 @@ pub(super) struct Partition<D> {
     pub(super) still_held: bool,
     /// In the order of partitions that have something to give.
     pub(super) listed: bool,
-    /// The node that leads it, by its newest candidates; `None` between a leader move and the new leader's first offer.
+    /// The node that is asked for it, by its newest candidates; `None` between a move and the next node's first offer.
     pub(super) home: Option<NodeId>,
+    /// That of its newest candidates, -1 if unknown.
+    pub(super) leader_epoch: i32,
+    /// The follower that is read from, if one is.
+    pub(super) replica: Option<Replica>,
     pub(super) high_watermark: i64,
     pub(super) last_stable_offset: i64,
     pub(super) log_start_offset: i64,
@@ -83,6 +109,8 @@ impl<D> Partition<D> {
             epoch,
             data_epoch: epoch,
             position,
+            offset_epoch: None,
+            validity: Validity::Valid,
             paused: false,
             ticket: None,
             eager: true,
@@ -97,6 +125,8 @@ impl<D> Partition<D> {
             still_held: false,
             listed: false,
             home: None,
+            leader_epoch: -1,
+            replica: None,
             high_watermark: -1,
             last_stable_offset: -1,
             log_start_offset: -1,
@@ -107,6 +137,9 @@ impl<D> Partition<D> {
     /// Whether a request may name it, given the bytes of read-ahead that a partition may have.
     pub(super) const fn readiness(&self, credit: u64) -> Readiness {
         if self.paused || self.blocked || self.backoff_until.is_some() {
+            return Readiness::Excluded;
+        }
+        if !matches!(self.validity, Validity::Valid) {
             return Readiness::Excluded;
         }
         let Position::At(offset) = self.position else {
@@ -141,6 +174,8 @@ impl<D> Partition<D> {
         self.void_requests(epoch);
         self.data_epoch = epoch;
         self.position = position;
+        self.offset_epoch = None;
+        self.validity = Validity::Valid;
         self.blocked = false;
         self.queue.clear();
         self.queued_bytes = 0;

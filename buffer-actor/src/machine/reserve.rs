@@ -108,7 +108,7 @@ impl<D> BufferMachine<D> {
         candidates: Candidates,
         effects: &mut Effects<D>,
     ) {
-        self.set_candidates(node, candidates);
+        self.set_candidates(node, candidates, effects);
         self.last_ticket += 1;
         let order = self.last_ticket;
         let Some(entry) = self.nodes.get_mut(&node) else {
@@ -137,7 +137,7 @@ impl<D> BufferMachine<D> {
         self.settle(effects);
     }
 
-    fn set_candidates(&mut self, node: NodeId, candidates: Candidates) {
+    fn set_candidates(&mut self, node: NodeId, candidates: Candidates, effects: &mut Effects<D>) {
         let entry = self
             .nodes
             .entry(node)
@@ -150,8 +150,14 @@ impl<D> BufferMachine<D> {
                 partition.home = Some(node);
             }
         }
-        entry.candidates = candidates;
+        entry.candidates = Candidates::clone(&candidates);
         entry.check();
+        for candidate in candidates.iter() {
+            let known = self.partitions.get(candidate.partition);
+            if known.is_some_and(|partition| partition.leader_epoch != candidate.leader_epoch) {
+                self.leader_epoch_learned(candidate.partition, candidate.leader_epoch, effects);
+            }
+        }
     }
 
     /// A node waits for memory.

@@ -62,6 +62,7 @@ impl<D> BufferMachine<D> {
         for completed in request.returned {
             self.give_back(completed);
         }
+        self.go_on_after_divergence(now, effects);
         let items = self.lease();
         let woken = request.until.is_some() && std::mem::take(&mut self.reader.woken);
         match request.until {

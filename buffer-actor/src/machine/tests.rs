@@ -6,6 +6,8 @@ mod custody;
 mod errors;
 mod lanes;
 mod reading;
+mod replicas;
+mod validation;
 
 use std::time::{Duration, Instant};
 
@@ -31,12 +33,14 @@ pub(super) fn config() -> BufferConfig {
             max: Duration::from_millis(1000),
         },
         request_timeout: Duration::from_secs(30),
+        metadata_max_age: Duration::from_secs(300),
         reset: ResetPolicy::Earliest,
         policy: Policy::ReadAhead,
     }
 }
 
 /// The machine, a clock, and one node that leads every partition unless told otherwise.
+#[derive(Clone)]
 pub(super) struct World {
     pub(super) machine: BufferMachine<u32>,
     pub(super) now: Instant,
@@ -115,6 +119,22 @@ impl World {
     pub(super) fn reserve(&mut self, lane: Lane) -> Option<Grant> {
         let candidates = self.candidates();
         grant(self.run(|machine, _, effects| machine.reserve(NODE, lane, 1, candidates, effects)))
+    }
+
+    /// The same of another node, which is asked for all partitions in this epoch of their leader.
+    pub(super) fn reserve_at(&mut self, node: NodeId, leader_epoch: i32) -> Effects<u32> {
+        let candidates = self.ids.iter().map(|&partition| Candidate {
+            partition,
+            leader_epoch,
+        });
+        let candidates = candidates.collect();
+        self.run(|machine, _, effects| machine.reserve(node, Lane::Session, 2, candidates, effects))
+    }
+
+    /// All partitions have moved: nobody is asked until a node is offered.
+    pub(super) fn move_leaders(&mut self) -> Effects<u32> {
+        let moved = self.ids.clone();
+        self.run(|machine, _, effects| machine.leaders_changed(moved, effects))
     }
 
     pub(super) fn done(
@@ -212,9 +232,12 @@ pub(super) fn data(ask: &Ask, records: i64, bytes: u32) -> PartitionReply<u32> {
         high_watermark: ask.offset + records,
         last_stable_offset: ask.offset + records,
         log_start_offset: 0,
+        preferred_replica: None,
+        diverging: None,
         fetched: (bytes > 0).then_some(Fetched {
             bytes,
             next_offset: ask.offset + records,
+            leader_epoch: Some(ask.leader_epoch),
             largest_batch: bytes,
             flaw: Flaw::None,
             data: bytes,

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant, SystemTime};
 use actix::fut::{ActorFutureExt, wrap_future};
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient, ResponseFuture};
 use buffer_actor::messages::{
-    AssignmentChanged, LookUp, MetadataStale, PositionsFound, ReportError, TopicsRecreated,
-    WakeReader,
+    AssignmentChanged, EpochsEnd, LookUp, MetadataStale, PositionsFound, ReportError,
+    TopicsRecreated, WakeReader,
 };
-use buffer_actor::{Alarm, Vital};
+use buffer_actor::{Alarm, EpochAnswer, Vital};
 use fetch_actor::messages::LeaderUnknown;
-use kafka_protocol::messages::{ListOffsetsRequest, MetadataRequest};
+use kafka_protocol::messages::{ListOffsetsRequest, MetadataRequest, OffsetForLeaderEpochRequest};
 use record_batch::TopicPartition;
-use session_actor::messages::{NodeReached, RefreshMetadata};
+use session_actor::messages::{LeadersTold, NodeReached, RefreshMetadata};
 use session_actor::wire::connect::Connect;
 use session_actor::wire::control::{ControlClient, MAX_RESPONSE_BYTES};
 use session_actor::wire::fetch::IsolationLevel;
@@ -60,6 +60,8 @@ pub(crate) struct Neighbours {
     pub(crate) snapshot: Vec<Recipient<SnapshotChanged>>,
     /// Buffer.
     pub(crate) found: Recipient<PositionsFound>,
+    /// Buffer.
+    pub(crate) epochs_end: Recipient<EpochsEnd>,
     /// Buffer.
     pub(crate) recreated: Recipient<TopicsRecreated>,
     /// Buffer.
@@ -164,6 +166,7 @@ impl MetadataActor {
                 limit,
             } => self.ask_metadata(peer, topics, may_create, limit, ctx),
             Effect::AskOffsets { peer, asked } => self.ask_offsets(peer, asked, ctx),
+            Effect::AskEpochs { peer, asked } => self.ask_epochs(peer, asked, ctx),
             Effect::Publish(snapshot) => {
                 debug!(
                     brokers = snapshot.brokers.len(),
@@ -179,6 +182,7 @@ impl MetadataActor {
                 }
             }
             Effect::Found(found) => self.neighbours.found.do_send(PositionsFound(found)),
+            Effect::EpochsEnd(ends) => self.neighbours.epochs_end.do_send(EpochsEnd(ends)),
             Effect::Recreated(topic, partitions) => {
                 warn!(%topic, "the topic was deleted and created again; it is read from where auto.offset.reset says");
                 self.neighbours
@@ -284,6 +288,40 @@ impl MetadataActor {
     fn new_query(&mut self) -> QueryId {
         let next = QueryId(self.next_query.0.wrapping_add(1));
         std::mem::replace(&mut self.next_query, next)
+    }
+
+    fn ask_epochs(&mut self, peer: Peer, asked: Vec<Asked>, ctx: &mut Context<Self>) {
+        let request = codec::epochs_request(&asked);
+        let client = self.client(&peer);
+        let options = self.options.clone();
+        let asking = async move {
+            let limit = options.request_timeout;
+            let client = connected(client, &options, peer, limit).await?;
+            let is_new = |version: &i16| *version >= codec::EPOCHS_FOR_CONSUMERS;
+            let version = client.version::<OffsetForLeaderEpochRequest>();
+            let response = match version.ok().filter(is_new) {
+                Some(version) => Some(client.call_version(version, &request, limit).await?),
+                None => None,
+            };
+            Ok((client, response))
+        };
+        ctx.spawn(
+            wrap_future::<_, Self>(asking).map(move |answer, actor, ctx| {
+                let result = answer.map(|(client, response)| {
+                    actor.adopt(client);
+                    match response {
+                        Some(response) => codec::epochs(&response, &asked),
+                        None => vec![Ok(EpochAnswer::Unsupported); asked.len()],
+                    }
+                });
+                if let Err(error) = &result {
+                    actor.complain(error);
+                }
+                actor.run(ctx, |machine, now, effects| {
+                    machine.epochs(now, &asked, result, effects);
+                });
+            }),
+        );
     }
 
     /// What concerns no partition in particular is told by `poll`.
@@ -415,6 +453,16 @@ impl Handler<RefreshMetadata> for MetadataActor {
     fn handle(&mut self, message: RefreshMetadata, ctx: &mut Context<Self>) {
         self.run(ctx, |machine, now, effects| {
             machine.stale_at(now, message.node, effects);
+        });
+    }
+}
+
+impl Handler<LeadersTold> for MetadataActor {
+    type Result = ();
+
+    fn handle(&mut self, message: LeadersTold, ctx: &mut Context<Self>) {
+        self.run(ctx, |machine, now, effects| {
+            machine.leaders_told(now, message.0, effects);
         });
     }
 }

@@ -1,14 +1,18 @@
-//! Metadata and ListOffsets between what the machine says and what goes over the wire.
+//! Metadata, ListOffsets and OffsetForLeaderEpoch between what the machine says and what goes over the wire.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use buffer_actor::NodeId;
+use buffer_actor::{EpochAnswer, EpochEnd, NodeId};
 use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
+use kafka_protocol::messages::offset_for_leader_epoch_request::{
+    OffsetForLeaderPartition, OffsetForLeaderTopic,
+};
 use kafka_protocol::messages::{
-    BrokerId, ListOffsetsRequest, ListOffsetsResponse, MetadataRequest, MetadataResponse, TopicName,
+    BrokerId, ListOffsetsRequest, ListOffsetsResponse, MetadataRequest, MetadataResponse,
+    OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, TopicName,
 };
 use kafka_protocol::protocol::StrBytes;
 use session_actor::wire::fetch::IsolationLevel;
@@ -16,7 +20,7 @@ use session_actor::wire::{Address, ErrorCode};
 use uuid::Uuid;
 
 use super::lookups::{Asked, Wanted};
-use super::machine::Offset;
+use super::machine::{End, Offset};
 use super::turns::Topics;
 use super::view::{PartitionView, TopicView, View};
 use crate::offsets::{ListedOffset, OffsetSpec};
@@ -115,12 +119,14 @@ const fn first_version(wanted: Wanted) -> i16 {
         Wanted::Offset(OffsetSpec::MaxTimestamp) => 7,
         Wanted::Offset(OffsetSpec::EarliestLocal) => 8,
         Wanted::Offset(OffsetSpec::LatestTiered) => 9,
+        // none: another API tells it
+        Wanted::EpochEnd(_) => i16::MAX,
     }
 }
 
 /// What stands for it in a request that is made at a time, in milliseconds since 1970.
-fn timestamp(wanted: Wanted, now: i64) -> i64 {
-    match wanted {
+fn timestamp(wanted: Wanted, now: i64) -> Option<i64> {
+    Some(match wanted {
         Wanted::Offset(OffsetSpec::Latest) => -1,
         Wanted::Offset(OffsetSpec::Earliest) => -2,
         Wanted::Offset(OffsetSpec::MaxTimestamp) => -3,
@@ -131,7 +137,8 @@ fn timestamp(wanted: Wanted, now: i64) -> i64 {
             let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
             now.saturating_sub(age).max(0)
         }
-    }
+        Wanted::EpochEnd(_) => return None,
+    })
 }
 
 /// A request in a version of the API, made at a time, in milliseconds since 1970. What the version does not know is left out.
@@ -144,6 +151,9 @@ pub(super) fn offsets_request(
 ) -> ListOffsetsRequest {
     let mut topics: BTreeMap<&str, Vec<ListOffsetsPartition>> = BTreeMap::new();
     for asked in asked {
+        let Some(timestamp) = timestamp(asked.wanted, now) else {
+            continue;
+        };
         if version < first_version(asked.wanted) {
             continue;
         }
@@ -151,7 +161,7 @@ pub(super) fn offsets_request(
             ListOffsetsPartition::default()
                 .with_partition_index(asked.name.partition())
                 .with_current_leader_epoch(asked.leader_epoch)
-                .with_timestamp(timestamp(asked.wanted, now)),
+                .with_timestamp(timestamp),
         );
     }
     let topics = topics
@@ -206,6 +216,67 @@ pub(super) fn offsets(
         .map(|asked| {
             let key = (asked.name.topic(), asked.name.partition());
             answers.get(&key).copied().unwrap_or_else(|| missing(asked))
+        })
+        .collect()
+}
+
+/// The first version of OffsetForLeaderEpoch that brokers allow consumers (KIP-320).
+pub(super) const EPOCHS_FOR_CONSUMERS: i16 = 3;
+
+pub(super) fn epochs_request(asked: &[Asked]) -> OffsetForLeaderEpochRequest {
+    let mut topics: BTreeMap<&str, Vec<OffsetForLeaderPartition>> = BTreeMap::new();
+    for asked in asked {
+        let name = &asked.name;
+        let Wanted::EpochEnd(leader_epoch) = asked.wanted else {
+            continue;
+        };
+        topics.entry(name.topic()).or_default().push(
+            OffsetForLeaderPartition::default()
+                .with_partition(name.partition())
+                .with_current_leader_epoch(asked.leader_epoch)
+                .with_leader_epoch(leader_epoch),
+        );
+    }
+    let topics = topics
+        .into_iter()
+        .map(|(name, partitions)| {
+            OffsetForLeaderTopic::default()
+                .with_topic(topic_name(name))
+                .with_partitions(partitions)
+        })
+        .collect();
+    OffsetForLeaderEpochRequest::default()
+        .with_replica_id(BrokerId(-1))
+        .with_topics(topics)
+}
+
+/// The answers in the order of the questions; a partition that the broker left out is an error.
+pub(super) fn epochs(response: &OffsetForLeaderEpochResponse, asked: &[Asked]) -> Vec<End> {
+    let mut answers: BTreeMap<(&str, i32), End> = BTreeMap::new();
+    for topic in &response.topics {
+        for partition in &topic.partitions {
+            let (leader_epoch, offset) = (partition.leader_epoch, partition.end_offset);
+            let answer = if partition.error_code != 0 {
+                Err(ErrorCode(partition.error_code))
+            } else if leader_epoch < 0 || offset < 0 {
+                Ok(EpochAnswer::Undefined)
+            } else {
+                Ok(EpochAnswer::Ends(EpochEnd {
+                    leader_epoch,
+                    offset,
+                }))
+            };
+            answers.insert((&topic.topic.0, partition.partition), answer);
+        }
+    }
+    asked
+        .iter()
+        .map(|asked| {
+            let name = &asked.name;
+            answers
+                .get(&(name.topic(), name.partition()))
+                .copied()
+                .unwrap_or(Err(ErrorCode::UNKNOWN_SERVER_ERROR))
         })
         .collect()
 }

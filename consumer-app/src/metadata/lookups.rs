@@ -1,10 +1,10 @@
-//! Offsets that are being looked up (ListOffsets), for positions and for questions of the application: one entry a partition and
-//! asker, the newest counts.
+//! What leaders are being asked (ListOffsets, OffsetForLeaderEpoch), for positions and for questions of the application: one entry a
+//! partition and asker, the newest counts.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use buffer_actor::{Backoff, FetchEpoch, Jitter, Lookup, NodeId, PartitionId, ResetTo};
+use buffer_actor::{Backoff, FetchEpoch, Jitter, Lookup, NodeId, PartitionId, ResetTo, Sought};
 use record_batch::TopicPartition;
 use session_actor::ClusterSnapshot;
 
@@ -40,7 +40,7 @@ enum Key {
     Query(QueryId, TopicPartition),
 }
 
-/// One partition of a ListOffsets request.
+/// One partition of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) asker: Asker,
@@ -58,12 +58,30 @@ pub(crate) enum Asker {
     Query(QueryId),
 }
 
-/// Which offset is wanted.
+/// What is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Offset(OffsetSpec),
     /// Of the first record that is no older than this when the broker is asked.
     Since(Duration),
+    /// Where the records of this leader epoch end (KIP-320).
+    EpochEnd(i32),
+}
+
+/// By which request something is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Api {
+    ListOffsets,
+    OffsetForLeaderEpoch,
+}
+
+impl Wanted {
+    const fn api(self) -> Api {
+        match self {
+            Self::Offset(_) | Self::Since(_) => Api::ListOffsets,
+            Self::EpochEnd(_) => Api::OffsetForLeaderEpoch,
+        }
+    }
 }
 
 impl Asked {
@@ -80,10 +98,11 @@ impl From<Lookup> for Asked {
         Self {
             asker: Asker::Position(lookup.partition, lookup.epoch),
             name: lookup.name,
-            wanted: match lookup.to {
-                ResetTo::Earliest => Wanted::Offset(OffsetSpec::Earliest),
-                ResetTo::Latest => Wanted::Offset(OffsetSpec::Latest),
-                ResetTo::Since(age) => Wanted::Since(age),
+            wanted: match lookup.sought {
+                Sought::End(ResetTo::Earliest) => Wanted::Offset(OffsetSpec::Earliest),
+                Sought::End(ResetTo::Latest) => Wanted::Offset(OffsetSpec::Latest),
+                Sought::End(ResetTo::Since(age)) => Wanted::Since(age),
+                Sought::EpochEnd(leader_epoch) => Wanted::EpochEnd(leader_epoch),
             },
             leader_epoch: -1,
         }
@@ -120,13 +139,13 @@ impl Lookups {
             .retain(|_, pending| pending.asked.asker != Asker::Query(query));
     }
 
-    /// Takes what can be asked now, by leader. Returns whether something is due whose leader is unknown.
+    /// Takes what can be asked now, by leader and request. Returns whether something is due whose leader is unknown.
     pub(super) fn dispatch(
         &mut self,
         now: Instant,
         snapshot: &ClusterSnapshot,
-    ) -> (BTreeMap<NodeId, Vec<Asked>>, bool) {
-        let mut by_leader: BTreeMap<NodeId, Vec<Asked>> = BTreeMap::new();
+    ) -> (BTreeMap<(NodeId, Api), Vec<Asked>>, bool) {
+        let mut by_leader: BTreeMap<(NodeId, Api), Vec<Asked>> = BTreeMap::new();
         let mut leaderless = false;
         for pending in self.pending.values_mut() {
             match pending.phase {
@@ -138,7 +157,7 @@ impl Lookups {
                 pending.phase = Phase::InFlight;
                 pending.asked.leader_epoch = leader_epoch;
                 by_leader
-                    .entry(node)
+                    .entry((node, pending.asked.wanted.api()))
                     .or_default()
                     .push(pending.asked.clone());
             } else {

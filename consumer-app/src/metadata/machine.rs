@@ -1,5 +1,6 @@
 //! The decisions of metadata: what to ask, what an answer changes, what the application must hear. No clock, no I/O.
 
+mod epochs;
 mod merge;
 mod offsets;
 
@@ -7,13 +8,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use buffer_actor::{Backoff, FetchEpoch, Lookup, NodeId, PartitionError, PartitionId};
+use buffer_actor::{Backoff, EpochAnswer, FetchEpoch, Lookup, NodeId, PartitionError, PartitionId};
 use record_batch::TopicPartition;
 use session_actor::wire::{Address, ErrorCode, Peer, WireError};
 use session_actor::{ClusterSnapshot, WatchTopics};
 
 use super::listing::{Listings, TopicList};
-use super::lookups::{Asked, Asker, Lookups, Wanted};
+use super::lookups::{Api, Asked, Asker, Lookups, Wanted};
 use super::queries::{Ended, Listed, OffsetsUnknown, Queries, QueryId};
 use super::refresh::Refresh;
 use super::topic_ids::TopicIds;
@@ -48,6 +49,9 @@ pub(crate) struct MetadataConfig {
 /// The answer of a broker for one partition of a ListOffsets request; `None` if there is no such offset.
 pub(crate) type Offset = Result<Option<ListedOffset>, ErrorCode>;
 
+/// The answer of a broker for one partition of an OffsetForLeaderEpoch request.
+pub(crate) type End = Result<EpochAnswer, ErrorCode>;
+
 /// What the shell must ask or tell.
 #[derive(Debug, Clone)]
 pub(super) enum Effect {
@@ -61,10 +65,14 @@ pub(super) enum Effect {
     },
     /// Ask this leader for offsets.
     AskOffsets { peer: Peer, asked: Vec<Asked> },
+    /// Ask this leader where epochs end.
+    AskEpochs { peer: Peer, asked: Vec<Asked> },
     /// To Fetch and everyone who looks: this is the cluster now.
     Publish(Arc<ClusterSnapshot>),
     /// To the buffer.
     Found(Vec<(PartitionId, FetchEpoch, i64)>),
+    /// To the buffer.
+    EpochsEnd(Vec<(PartitionId, FetchEpoch, EpochAnswer)>),
     /// To the buffer: this topic was deleted and created again, and these are its partitions.
     Recreated(Arc<str>, Vec<PartitionId>),
     /// To the buffer: tell the application.
@@ -257,7 +265,7 @@ impl MetadataMachine {
         effects.push(Effect::Unreachable(error));
     }
 
-    /// Positions are wanted.
+    /// Leaders are to be asked.
     pub(super) fn look_up(
         &mut self,
         now: Instant,
@@ -458,13 +466,16 @@ impl MetadataMachine {
         if leaderless {
             self.turns.want(Kind::Names);
         }
-        for (node, asked) in by_leader {
+        for ((node, api), asked) in by_leader {
             if let Some(address) = self.snapshot.brokers.get(&node) {
                 let peer = Peer {
                     node: Some(node.0),
                     address: address.clone(),
                 };
-                effects.push(Effect::AskOffsets { peer, asked });
+                effects.push(match api {
+                    Api::ListOffsets => Effect::AskOffsets { peer, asked },
+                    Api::OffsetForLeaderEpoch => Effect::AskEpochs { peer, asked },
+                });
             }
         }
         let bootstrap = self.bootstrap();

@@ -1,14 +1,18 @@
 //! Tables for the machine.
 
 mod broker;
+mod epochs;
 mod lookups;
 mod queries;
+mod rebootstrap;
 mod watch;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use buffer_actor::{Backoff, FetchEpoch, Lookup, NodeId, PartitionError, PartitionId, ResetTo};
+use buffer_actor::{
+    Backoff, FetchEpoch, Lookup, NodeId, PartitionError, PartitionId, ResetTo, Sought,
+};
 use record_batch::TopicPartition;
 use session_actor::wire::{Address, ErrorCode, Peer, WireError};
 use uuid::Uuid;
@@ -89,7 +93,7 @@ fn lookup(partition: i32, epoch: u64) -> Lookup {
         partition: id(partition),
         name: tp(partition),
         epoch: FetchEpoch(epoch),
-        to: ResetTo::Earliest,
+        sought: Sought::End(ResetTo::Earliest),
     }
 }
 
@@ -570,34 +574,4 @@ fn f077_who_asked_about_a_topic_is_told_when_there_is_no_broker_to_ask() {
         )
     ));
     assert_eq!(world.now - begin, Duration::from_secs(60));
-}
-
-#[test]
-fn without_rebootstrap_only_known_brokers_are_asked_once_there_are_some() {
-    let mut world = World::new();
-    world.machine = MetadataMachine::new(
-        MetadataConfig {
-            rebootstrap: false,
-            ..world.machine.config().clone()
-        },
-        0,
-    );
-    assert_eq!(asked(&world.assign(1)), [91]);
-    world.answer(view(&[(1, 5)]));
-    world.stale();
-    let first = asked(&world.wait(Duration::from_millis(120)));
-    let second = asked(&world.fail(lost(first[0])));
-    assert!(asked(&world.fail(lost(second[0]))).is_empty());
-    assert!(asked(&world.wait(Duration::from_millis(60)))[0] <= 2);
-}
-
-#[test]
-fn a_broker_that_wants_the_client_to_begin_again_sends_it_to_the_bootstrap() {
-    let mut world = World::new();
-    world.assign(1);
-    world.answer(view(&[(1, 5)]));
-    world.stale();
-    world.wait(Duration::from_millis(120));
-    let effects = world.run(|machine, now, effects| machine.rebootstrap(now, effects));
-    assert_eq!(asked(&effects), [91]);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix::{Actor, Addr, Context, Handler};
 use buffer_actor::messages::{
-    Assign, AssignmentChanged, Granted, LookUp, MetadataStale, Seek, SeekTo,
+    Assign, AssignmentChanged, Granted, LookUp, MetadataStale, ReadFrom, Seek, SeekTo,
 };
 use buffer_actor::{
     BufferActor, BufferConfig, Completed, FetchedRecords, PartitionId, Policy, ResetPolicy, Start,
@@ -34,7 +34,14 @@ macro_rules! deaf_to {
         })*
     };
 }
-deaf_to!(Granted, AssignmentChanged, LookUp, MetadataStale, Confirm);
+deaf_to!(
+    Granted,
+    ReadFrom,
+    AssignmentChanged,
+    LookUp,
+    MetadataStale,
+    Confirm
+);
 
 /// What comes between.
 #[derive(Debug, Clone, Copy)]
@@ -70,11 +77,13 @@ impl World {
             max_partition_fetch_bytes: 1 << 20,
             retry,
             request_timeout: Duration::from_secs(30),
+            metadata_max_age: Duration::from_secs(300),
             reset: ResetPolicy::Earliest,
             policy: Policy::ReadAhead,
         };
         let neighbours = buffer_actor::Neighbours {
             granted: deaf.clone().recipient(),
+            read_from: deaf.clone().recipient(),
             assignment: Vec::new(),
             look_up: deaf.clone().recipient(),
             look_up_committed: None,
@@ -133,6 +142,7 @@ impl World {
             partition: PartitionId::new(partition.unsigned_abs(), 1),
             epoch: state.offsets().data_epoch,
             from: 0,
+            from_epoch: None,
             next: 2,
             bytes: u32::try_from(bytes.len()).unwrap(),
             data: FetchedRecords {

@@ -2,6 +2,7 @@
 
 mod lanes;
 mod offers;
+mod replicas;
 mod touch;
 
 use buffer_actor::{Ask, FetchEpoch};

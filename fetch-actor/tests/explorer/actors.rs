@@ -26,6 +26,10 @@ impl World {
         let mut effects = Effects::new();
         self.notice_drops();
         self.account(&mut effects);
+        // what this grants is judged by how things stand now: the event may take the reason away for which a partition is left out
+        for effect in std::mem::take(&mut effects) {
+            self.perform(effect);
+        }
         let now = self.now;
         let before = self.buffer.get().counters();
         let result = event(self.buffer.get_mut(), now, &mut effects);
@@ -112,7 +116,13 @@ impl World {
                     self.violated(format!("{id:?} is answered, and nobody asked"));
                 }
             }
-            Effect::Lookup(lookup) => self.lookups.push((lookup.partition, lookup.epoch)),
+            Effect::Lookup(lookup) => {
+                self.lookups
+                    .push((lookup.partition, lookup.epoch, lookup.sought));
+            }
+            Effect::ReadFrom(..) | Effect::Truncated { .. } => {
+                unreachable!("no broker here names a replica or loses records")
+            }
             Effect::LookupCommitted(lookup) => {
                 self.committed.push((lookup.partition, lookup.epoch))
             }
@@ -213,7 +223,13 @@ impl World {
             || self.troubled[partition]
             || matches!(
                 reason,
-                Some(Reason::Paused | Reason::NoPosition | Reason::Blocked | Reason::Backoff)
+                Some(
+                    Reason::Paused
+                        | Reason::NoPosition
+                        | Reason::Validation
+                        | Reason::Blocked
+                        | Reason::Backoff
+                )
             )
     }
 

@@ -110,9 +110,10 @@ impl World {
             }),
             Reason::Paused => entry.paused,
             Reason::NoPosition => {
-                let mut sought = self.lookups.iter().chain(&self.committed);
-                sought.any(|&(id, _)| id == entry.id)
+                let looked_up = self.lookups.iter().any(|&(id, ..)| id == entry.id);
+                looked_up || self.committed.iter().any(|&(id, _)| id == entry.id)
             }
+            Reason::Validation => self.lookups.iter().any(|&(id, ..)| id == entry.id),
             Reason::Backoff => self.troubled[p] && self.buffer.get().poll_timeout().is_some(),
             Reason::Credit => {
                 let other_is = (0..PARTITIONS)

@@ -1,6 +1,6 @@
 //! What may happen, and what it does.
 
-use buffer_actor::{CommittedOffset, ResetTo, Start};
+use buffer_actor::{CommittedOffset, EpochAnswer, EpochEnd, ResetTo, Sought, Start};
 
 use crate::broker::{NODES, PARTITIONS};
 use crate::data;
@@ -377,9 +377,17 @@ impl World {
             Event::Expire(index) => self.expire(index),
             Event::Lose(index) => self.lose(index),
             Event::Found => {
-                let (id, epoch) = self.lookups.remove(0);
-                self.buffer(|machine, _, effects| {
-                    machine.position_found([(id, epoch, 0)], effects);
+                let (id, epoch, sought) = self.lookups.remove(0);
+                self.buffer(|machine, now, effects| match sought {
+                    Sought::End(_) => machine.position_found([(id, epoch, 0)], effects),
+                    Sought::EpochEnd(leader_epoch) => {
+                        // no log here loses anything
+                        let end = EpochAnswer::Ends(EpochEnd {
+                            leader_epoch,
+                            offset: i64::MAX,
+                        });
+                        machine.validated(now, [(id, epoch, end)], effects);
+                    }
                 });
             }
             Event::Committed => {

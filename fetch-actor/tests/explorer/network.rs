@@ -93,6 +93,7 @@ impl World {
                 self.to_planner.push_back(ToPlanner::Unavailable(id, lane));
             }
             Effect::RefreshMetadata => self.refresh_wanted = true,
+            Effect::LeadersTold(_) => unreachable!("no broker here names a leader"),
             Effect::SessionTrouble(_) => {}
         }
     }
@@ -214,6 +215,8 @@ impl World {
                 high_watermark: part.high_watermark,
                 last_stable_offset: part.high_watermark,
                 log_start_offset: if part.error_code == 0 { 0 } else { -1 },
+                preferred_replica: None,
+                diverging: None,
                 fetched,
             });
         }
@@ -233,6 +236,7 @@ impl World {
             session_id: reply.session_id,
             throttle: std::time::Duration::ZERO,
             partitions,
+            leaders: Vec::new(),
         };
         self.session(index, |machine, now, effects| {
             machine.answer(now, answer, received, effects);
@@ -366,6 +370,8 @@ fn fetched(
     Some(Fetched {
         bytes: part.bytes,
         next_offset: next,
+        // a record of an old epoch is as good as any: no log here loses anything
+        leader_epoch: Some(0),
         largest_batch: part.largest_batch,
         flaw: Flaw::None,
         data: Data {

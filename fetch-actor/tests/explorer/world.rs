@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use buffer_actor::machine::BufferMachine;
 use buffer_actor::{
     Ask, Backoff, BufferConfig, Candidates, FetchEpoch, Grant, Lane, NodeId, Outcome, PartitionId,
-    ResetPolicy, TakeRequest, TicketId,
+    ResetPolicy, Sought, TakeRequest, TicketId,
 };
 use fetch_actor::machine::PlannerMachine;
 use record_batch::TopicPartition;
@@ -129,7 +129,7 @@ pub(crate) struct World {
     /// Records alive, bytes by partition.
     pub(crate) alive: [u64; PARTITIONS],
     /// Positions being looked up.
-    pub(crate) lookups: Vec<(PartitionId, FetchEpoch)>,
+    pub(crate) lookups: Vec<(PartitionId, FetchEpoch, Sought)>,
     /// Committed positions being looked up.
     pub(crate) committed: Vec<(PartitionId, FetchEpoch)>,
     /// Leaders that the planner was last told.
@@ -250,6 +250,7 @@ impl World {
             max_partition_fetch_bytes: scenario.partition_max,
             retry: NO_PAUSE,
             request_timeout: REQUEST_TIMEOUT,
+            metadata_max_age: Duration::from_secs(300),
             reset: ResetPolicy::Earliest,
             policy: scenario.policy,
         };

@@ -125,8 +125,11 @@ fn answer(session_id: i32, throttle_ms: u64) -> Answer<u32> {
             high_watermark: 5,
             last_stable_offset: 5,
             log_start_offset: 0,
+            preferred_replica: None,
+            diverging: None,
             fetched: None,
         }],
+        leaders: Vec::new(),
     }
 }
 

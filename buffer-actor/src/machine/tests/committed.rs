@@ -69,13 +69,41 @@ fn b106_a_new_partition_starts_where_the_group_committed_or_where_the_policy_say
         (Earliest, at(100), Some(100), None, None, false),
         (Latest, at(0), Some(0), None, None, false),
         (Nowhere, at(7), Some(7), None, None, false),
-        (Earliest, with_epoch(9, 3), Some(9), Some(3), None, false),
+        (
+            Earliest,
+            with_epoch(9, 3),
+            Some(9),
+            Some(3),
+            Some(Sought::EpochEnd(3)),
+            false,
+        ),
         (Earliest, with_epoch(9, -1), Some(9), None, None, false),
-        (Earliest, None, None, None, Some(ResetTo::Earliest), false),
-        (Latest, None, None, None, Some(ResetTo::Latest), false),
+        (
+            Earliest,
+            None,
+            None,
+            None,
+            Some(Sought::End(ResetTo::Earliest)),
+            false,
+        ),
+        (
+            Latest,
+            None,
+            None,
+            None,
+            Some(Sought::End(ResetTo::Latest)),
+            false,
+        ),
         (Nowhere, None, None, None, None, true),
         // OffsetFetch says -1 of what was not committed
-        (Latest, at(-1), None, None, Some(ResetTo::Latest), false),
+        (
+            Latest,
+            at(-1),
+            None,
+            None,
+            Some(Sought::End(ResetTo::Latest)),
+            false,
+        ),
         (Nowhere, with_epoch(-1, -1), None, None, None, true),
     ];
     for (policy, committed, position, leader_epoch, lookup, told) in table {
@@ -92,14 +120,17 @@ fn b106_a_new_partition_starts_where_the_group_committed_or_where_the_policy_say
         let effects = find(&mut world, &lookups, committed);
         assert_eq!(positions(&effects), [(position, leader_epoch)], "{case}");
         assert_eq!(
-            world.lookups.pop().map(|lookup| lookup.to),
+            world.lookups.pop().map(|lookup| lookup.sought),
             lookup,
             "{case}"
         );
         let asked = grant(effects).map(|grant| offsets(&grant));
         assert_eq!(
             asked,
-            position.map(|offset| vec![(offset, false)]),
+            // one with an epoch is validated first (KIP-320)
+            position
+                .filter(|_| lookup.is_none())
+                .map(|offset| vec![(offset, false)]),
             "{case}"
         );
         let expected = PartitionError::NoOffsetForPartition { partition: tp(0) };

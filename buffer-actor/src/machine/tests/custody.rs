@@ -48,8 +48,8 @@ fn f012_b120_a_topic_made_anew_is_read_from_where_the_reset_policy_says() {
     assert_eq!(spans(&world, &items), [(1, 0, 10)]);
     let lookup = world.lookups.pop().unwrap();
     assert_eq!(
-        (lookup.partition, lookup.to),
-        (recreated, ResetTo::Earliest)
+        (lookup.partition, lookup.sought),
+        (recreated, Sought::End(ResetTo::Earliest))
     );
     // the other one goes on meanwhile
     assert_eq!(

@@ -73,7 +73,7 @@ fn b109_out_of_range_with_a_policy_resets_without_it_is_an_error_that_repeats() 
     let first = world.reserve(Lane::Session).unwrap();
     world.done(&first, vec![error(&first.asks[0], 1)]);
     let lookup = world.lookups.pop().unwrap();
-    assert_eq!(lookup.to, ResetTo::Earliest);
+    assert_eq!(lookup.sought, Sought::End(ResetTo::Earliest));
     assert_eq!(world.take(), []);
     let found = [(lookup.partition, lookup.epoch, 40)];
     world.reserve(Lane::Session);

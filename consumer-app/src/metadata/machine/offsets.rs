@@ -25,21 +25,30 @@ impl MetadataMachine {
                 self.failed_lookups = 0;
                 self.answered(now, asked, answers, effects);
             }
-            Err(error) => {
-                self.failed_lookups = self.failed_lookups.saturating_add(1);
-                self.unusable(now, &error, self.failed_lookups, effects);
-                self.turns.want(Kind::Names);
-                for asked in asked {
-                    if self.lookups.retry(now, asked)
-                        && let Asker::Query(query) = asked.asker
-                    {
-                        self.queries.lost(query, &error);
-                    }
-                }
-                self.last_error = Some(error);
-            }
+            Err(error) => self.lookups_failed(now, asked, error, effects),
         }
         self.act(now, effects);
+    }
+
+    /// A request to a leader came to nothing.
+    pub(super) fn lookups_failed(
+        &mut self,
+        now: Instant,
+        asked: &[Asked],
+        error: WireError,
+        effects: &mut Vec<Effect>,
+    ) {
+        self.failed_lookups = self.failed_lookups.saturating_add(1);
+        self.unusable(now, &error, self.failed_lookups, effects);
+        self.turns.want(Kind::Names);
+        for asked in asked {
+            if self.lookups.retry(now, asked)
+                && let Asker::Query(query) = asked.asker
+            {
+                self.queries.lost(query, &error);
+            }
+        }
+        self.last_error = Some(error);
     }
 
     fn answered(

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use actix::{Actor, Context, Handler};
-use buffer_actor::messages::{PositionsFound, ReportError, TopicsRecreated, WakeReader};
+use buffer_actor::messages::{EpochsEnd, PositionsFound, ReportError, TopicsRecreated, WakeReader};
 use session_actor::wire::connect::{Connect, ConnectFuture, Stream};
 use session_actor::wire::fetch::IsolationLevel;
 use session_actor::{ClusterSnapshot, SnapshotChanged, WatchTopics};
@@ -55,7 +55,13 @@ macro_rules! deaf_to {
         })*
     };
 }
-deaf_to!(PositionsFound, TopicsRecreated, ReportError, WakeReader);
+deaf_to!(
+    PositionsFound,
+    EpochsEnd,
+    TopicsRecreated,
+    ReportError,
+    WakeReader
+);
 
 /// What everyone who looks is told when this is watched, once it is so.
 async fn told_of(
@@ -90,6 +96,7 @@ async fn told_of(
         Neighbours {
             snapshot: vec![first.clone().recipient(), second.recipient()],
             found: first.clone().recipient(),
+            epochs_end: first.clone().recipient(),
             recreated: first.clone().recipient(),
             report: first.clone().recipient(),
             wake_reader: first.recipient(),

@@ -96,7 +96,7 @@ fn b097_where_no_record_is_so_new_a_reset_by_duration_begins_at_the_end() {
     world.assign(1);
     world.answer(view(&[(1, 0)]));
     let lookup = Lookup {
-        to: ResetTo::Since(Duration::from_secs(3_600)),
+        sought: Sought::End(ResetTo::Since(Duration::from_secs(3_600))),
         ..lookup(0, 1)
     };
     let effects = world.run(|machine, now, effects| machine.look_up(now, vec![lookup], effects));
