@@ -382,8 +382,17 @@ impl Handler<Withdraw> for BufferActor {
 impl Handler<FetchDone> for BufferActor {
     type Result = ();
 
-    fn handle(&mut self, message: FetchDone, ctx: &mut Context<Self>) {
+    fn handle(&mut self, mut message: FetchDone, ctx: &mut Context<Self>) {
         let id = message.ticket.redeem();
+        if let Outcome::Reply(replies) = &mut message.outcome {
+            let claim = self.memory.claim(message.received);
+            for fetched in replies
+                .iter_mut()
+                .filter_map(|reply| reply.fetched.as_mut())
+            {
+                fetched.data.claim = Some(claim.clone());
+            }
+        }
         self.sessions.remove(&id);
         Self::handle(self, ctx, |machine, now, effects| {
             machine.done(now, id, message.outcome, message.received, effects);
@@ -531,6 +540,7 @@ impl Handler<GetStatus> for BufferActor {
             counters: self.machine.counters(),
             memory_used: self.machine.memory_used(),
             memory_limit: self.memory_limit,
+            memory_kept: self.memory.kept(),
             messages: self.messages,
             budget_depleted: self.budget_depleted.total(now),
             credit_depleted: self.credit_depleted.total(now),

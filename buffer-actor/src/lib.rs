@@ -32,7 +32,7 @@ pub use backoff::{Backoff, Jitter};
 pub use consumed::{Consumed, ConsumedCounts, Portion};
 pub use error::PartitionError;
 pub use ids::{FetchEpoch, Lane, NodeId, PartitionId, TakeId, TicketId};
-pub use memory::Memory;
+pub use memory::{BatchBuffers, Claim, Memory, lend};
 pub use model::*;
 pub use policy::{Policy, UnknownPolicy};
 pub use records::{FetchedRecords, LeasedItem};

@@ -53,7 +53,8 @@ use crate::backoff::Jitter;
 use crate::error::PartitionError;
 use crate::ids::{FetchEpoch, Lane, NodeId, PartitionId, TicketId};
 use crate::model::{
-    BufferConfig, Completed, Effect, Item, Lookup, LookupCommitted, ResetPolicy, ResetTo, Sought,
+    BufferConfig, Completed, Effect, Item, Lookup, LookupCommitted, Origin, ResetPolicy, ResetTo,
+    Sought,
     Start,
 };
 
@@ -75,6 +76,8 @@ struct Ticket {
     partitions: Vec<(PartitionId, FetchEpoch)>,
     /// The request's limit, for messages.
     max_bytes: u32,
+    /// Of its reply, when that is there.
+    origin: Origin,
     #[cfg(feature = "mutants")]
     offsets: Vec<i64>,
 }
@@ -446,6 +449,8 @@ impl<D> BufferMachine<D> {
         partition.blocked = true;
         partition.queue.clear();
         self.queued_bytes -= std::mem::take(&mut partition.queued_bytes);
+        // the reader keeps the error and drops the data: nobody may wait for a lease that ends with the application's seek
+        self.leased_bytes -= std::mem::take(&mut partition.leased_bytes);
         // what is in flight lies behind it as well
         partition.epoch = epoch;
         partition.ticket = None;

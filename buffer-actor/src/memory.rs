@@ -1,14 +1,19 @@
 //! Recycled buffers whose bytes are counted from the moment they are filled until the last slice of them is dropped,
 //! on whatever thread that happens.
 
+mod kept;
+mod opened;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use actix::Recipient;
 use bytes::Bytes;
-use record_batch::Buffers;
 
+pub use self::kept::{Claim, lend};
+pub use self::opened::BatchBuffers;
 use crate::messages::MemoryReleased;
+use crate::shared::PartitionState;
 
 /// Buffers are made in multiples of this, so that replies of about one size share them.
 const GRAIN: usize = 16 * 1024;
@@ -29,6 +34,8 @@ struct Shared {
     allocated: AtomicU64,
     /// Bytes that count and are alive.
     alive: AtomicU64,
+    /// Bytes of them that the consumer itself has need of.
+    claimed: AtomicU64,
     /// Set aside for replies that are on their way.
     reserved: AtomicU64,
     /// Bytes released since the buffer actor last asked.
@@ -48,6 +55,7 @@ impl Memory {
             idle: Mutex::new(Vec::new()),
             allocated: AtomicU64::new(0),
             alive: AtomicU64::new(0),
+            claimed: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
             released: AtomicU64::new(0),
             charged: AtomicU64::new(0),
@@ -69,7 +77,7 @@ impl Memory {
     /// Turns a filled buffer into bytes that count until the last slice is dropped. The reservation of the reply covers them.
     pub fn seal_reply(&self, filled: Vec<u8>) -> Bytes {
         let counted = filled.len() as u64;
-        self.seal(filled, counted)
+        self.seal(filled, counted, None)
     }
 
     /// Whether more is in use than `buffer.memory`, reservations included: decompressed batches may bring that about.
@@ -83,11 +91,12 @@ impl Memory {
         self.0.reserved.store(bytes, Ordering::Relaxed);
     }
 
-    fn seal(&self, filled: Vec<u8>, counted: u64) -> Bytes {
+    fn seal(&self, filled: Vec<u8>, counted: u64, lent: Option<Arc<PartitionState>>) -> Bytes {
         self.0.alive.fetch_add(counted, Ordering::Relaxed);
         Bytes::from_owner(Owner {
             buffer: filled,
             counted,
+            lent,
             shared: Arc::clone(&self.0),
         })
     }
@@ -108,24 +117,6 @@ impl Memory {
     pub(crate) fn want(&self, wanted: bool) -> bool {
         self.0.wanted.store(wanted, Ordering::SeqCst);
         wanted && self.0.released.load(Ordering::SeqCst) > 0
-    }
-}
-
-/// For batches decompressed by the reader: charged when made.
-impl Buffers for Memory {
-    fn take(&mut self, capacity: usize) -> Vec<u8> {
-        self.buffer(capacity)
-    }
-
-    fn seal(&mut self, filled: Vec<u8>) -> Bytes {
-        // what it occupies, not what it contains
-        let counted = filled.capacity() as u64;
-        self.0.charged.fetch_add(counted, Ordering::AcqRel);
-        Self::seal(self, filled, counted)
-    }
-
-    fn give_back(&mut self, unused: Vec<u8>) {
-        self.0.give_back(unused);
     }
 }
 
@@ -184,6 +175,8 @@ impl Shared {
 struct Owner {
     buffer: Vec<u8>,
     counted: u64,
+    /// The partition whose batch it is, if it is one's alone.
+    lent: Option<Arc<PartitionState>>,
     shared: Arc<Shared>,
 }
 
@@ -196,6 +189,9 @@ impl AsRef<[u8]> for Owner {
 impl Drop for Owner {
     fn drop(&mut self) {
         self.shared.give_back(std::mem::take(&mut self.buffer));
+        if let Some(state) = &self.lent {
+            state.take_back(self.counted);
+        }
         self.shared.alive.fetch_sub(self.counted, Ordering::Relaxed);
         self.shared
             .released
@@ -227,18 +223,6 @@ mod tests {
         assert_eq!(memory.drain(), (0, 100_000));
         let again = memory.buffer(90_000);
         assert_eq!(again.as_ptr(), address, "recycled");
-    }
-
-    #[test]
-    fn what_is_decompressed_is_charged_and_released() {
-        let mut memory = Memory::new(1 << 20);
-        let mut buffer = Buffers::take(&mut memory, 500);
-        buffer.clear();
-        buffer.extend_from_slice(&[1; 500]);
-        let bytes = Buffers::seal(&mut memory, buffer);
-        assert_eq!(memory.drain(), (GRAIN as u64, 0));
-        drop(bytes);
-        assert_eq!(memory.drain(), (0, GRAIN as u64));
     }
 
     #[test]

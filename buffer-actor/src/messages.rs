@@ -273,6 +273,8 @@ pub struct BufferStatus {
     pub memory_used: u64,
     /// Bytes of the budget: `buffer.memory`.
     pub memory_limit: u64,
+    /// Bytes of it that the application keeps.
+    pub memory_kept: u64,
     /// For how long a request or a reply waited for memory.
     pub budget_depleted: std::time::Duration,
     /// For how long a node's session was at rest since a partition was at its read-ahead credit.

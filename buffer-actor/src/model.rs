@@ -195,6 +195,17 @@ pub enum Outcome<D> {
     Abandoned,
 }
 
+/// The reply that data came in, which is one piece of memory: that is free when all of them are gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// Under which ticket it came.
+    pub ticket: TicketId,
+    /// Bytes of the reply.
+    pub bytes: u64,
+    /// Partitions of which it brought records.
+    pub parts: u32,
+}
+
 /// Data that waits to be leased, or is leased.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Completed<D> {
@@ -210,6 +221,8 @@ pub struct Completed<D> {
     pub next: i64,
     /// What it costs of the partition's credit.
     pub bytes: u32,
+    /// What it shares its memory with.
+    pub origin: Origin,
     /// The records.
     pub data: D,
 }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use record_batch::AbortedTransaction;
 
 use crate::error::PartitionError;
+use crate::memory::Claim;
 use crate::model::Completed;
 use crate::shared::PartitionState;
 
@@ -17,6 +18,8 @@ pub struct FetchedRecords {
     pub bytes: Bytes,
     /// The aborted transactions that overlap it (KIP-98).
     pub aborted: Vec<AbortedTransaction>,
+    /// On the whole reply, from when the buffer has it.
+    pub claim: Option<Claim>,
 }
 
 /// Without what is in them: the state of the buffer is logged after a panic, and records are nobody's to log.
@@ -53,6 +56,7 @@ mod tests {
         let fetched = FetchedRecords {
             bytes: Bytes::from_static(b"card 4111"),
             aborted: Vec::new(),
+            claim: None,
         };
         let shown = format!("{fetched:?}");
         assert!(!shown.contains("4111"), "{shown}");

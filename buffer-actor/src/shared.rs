@@ -55,6 +55,8 @@ pub struct PartitionState {
     /// Of its topic.
     consumed: Arc<Consumed>,
     lags: Mutex<LagSamples>,
+    /// Bytes of it that the reader or the application has.
+    lent: AtomicU64,
 }
 
 impl PartitionState {
@@ -63,6 +65,7 @@ impl PartitionState {
             name,
             consumed,
             lags: Mutex::default(),
+            lent: AtomicU64::new(0),
             data_epoch: AtomicU64::new(0),
             paused: AtomicBool::new(false),
             offsets: Mutex::new(Offsets {
@@ -85,6 +88,19 @@ impl PartitionState {
     /// Whether the application paused it.
     pub fn is_paused(&self) -> bool {
         self.paused.load(Ordering::Acquire)
+    }
+
+    /// Bytes of its records that are in the reader's or the application's hands, decompressed ones included.
+    pub fn lent(&self) -> u64 {
+        self.lent.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn lend(&self, bytes: u64) {
+        self.lent.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn take_back(&self, bytes: u64) {
+        self.lent.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Whether records fetched under `epoch` still count (I6).

@@ -47,6 +47,23 @@ pub enum Error {
         /// Which offsets cannot be read, why, and where to seek to.
         source: BatchError,
     },
+    /// Nothing came for 5 s while the application keeps records that take all of `buffer.memory`. Fetching goes on, a small request
+    /// at a time; the error comes again, every 5 s, until something comes or enough is dropped. A record keeps the batch that
+    /// it came in, an uncompressed one the whole reply: what is to be kept for long is better copied, by
+    /// [`to_owned`](crate::Record::to_owned).
+    #[error(
+        "the application keeps {kept} bytes in records that it was given, most of them of {}, and buffer.memory is {limit}; \
+         drop records, copy what is to be kept (to_owned), or raise buffer.memory",
+        of(partition)
+    )]
+    MemoryHeld {
+        /// Of which assigned partition most is kept; `None` if it is of partitions that are not assigned any more.
+        partition: Option<TopicPartition>,
+        /// Bytes that are kept.
+        kept: u64,
+        /// `buffer.memory`.
+        limit: u64,
+    },
     /// The partition is not assigned to this consumer, or its position was not found in time.
     #[error(transparent)]
     NoPosition(#[from] NoPosition),
@@ -116,6 +133,13 @@ impl From<GroupError> for Error {
     }
 }
 
+fn of(partition: &Option<TopicPartition>) -> String {
+    match partition {
+        Some(partition) => partition.to_string(),
+        None => "partitions that are not assigned any more".to_owned(),
+    }
+}
+
 /// What to do, where the failure itself does not say it.
 const fn advice(failure: &WireError) -> &'static str {
     match failure {
@@ -154,7 +178,7 @@ impl Error {
     /// Whether the same call may succeed later without anything being done about it.
     pub fn is_retriable(&self) -> bool {
         match self {
-            Self::Unreachable { .. } => true,
+            Self::Unreachable { .. } | Self::MemoryHeld { .. } => true,
             Self::Partition(error) => !matches!(
                 error,
                 PartitionError::NoOffsetForPartition { .. }
@@ -189,6 +213,7 @@ impl Error {
             Self::CorruptBatch { partition, .. }
             | Self::NegativeOffset { partition, .. }
             | Self::NegativeTimestamp { partition, .. } => Some(partition),
+            Self::MemoryHeld { partition, .. } => partition.as_ref(),
             _ => None,
         }
     }

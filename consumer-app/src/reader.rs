@@ -2,6 +2,7 @@
 //! up to `max.poll.records` at a time. A message is sent only when the lease is empty or the change word moved.
 
 mod batches;
+mod kept;
 mod part;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use tokio::sync::oneshot;
 
 use self::batches::Failures;
 pub use self::batches::{Batches, DecodeFailed, PartitionBatches};
+use self::kept::KeptWatch;
 use self::part::{Allowance, Part, Step};
 use crate::error::{Error, Result};
 use crate::group::Rebalances;
@@ -68,6 +70,8 @@ pub(crate) struct Reader {
     seen: u64,
     /// Batches given undecoded that could not be read, on whatever thread.
     failures: Failures,
+    /// What the application keeps.
+    kept: KeptWatch,
     /// Partitions whose records the last poll gave.
     given: Vec<Arc<PartitionState>>,
     /// What happens in the group, if there is one.
@@ -107,6 +111,7 @@ impl Reader {
             parts: VecDeque::new(),
             seen: 0,
             failures: Failures::default(),
+            kept: KeptWatch::default(),
             given: Vec::new(),
             rebalances: None,
         }
@@ -169,17 +174,22 @@ impl Reader {
             if let Some(error) = self.status.group_failure() {
                 return Err(error.into());
             }
+            self.kept.look(now, &self.memory, &self.shared);
             if let Some(result) = gather(self, now) {
+                self.kept.fed();
                 return result.map(Some);
             }
             if let Some(error) = self.status.take_failure() {
+                return Err(error);
+            }
+            if let Some(error) = self.kept.complaint(now, &self.memory, &self.shared) {
                 return Err(error);
             }
             if now >= deadline {
                 return Ok(None);
             }
             in_poll.waits();
-            self.wait(deadline).await?;
+            self.wait(now, deadline).await?;
             now = clock();
             in_poll.goes_on(now);
             if let Some(polling) = &mut polling {
@@ -254,12 +264,13 @@ impl Reader {
     }
 
     /// Waits until something comes, or `deadline`.
-    async fn wait(&mut self, deadline: Instant) -> Result<()> {
+    async fn wait(&mut self, now: Instant, deadline: Instant) -> Result<()> {
         let retold = self.parts.iter().filter_map(|held| match held {
             Held::Part(part) => part.retold_at(),
             Held::Error(_) => None,
         });
-        let until = retold.min().map_or(deadline, |at| at.min(deadline));
+        let watched = retold.chain(self.kept.next_look(now)).min();
+        let until = watched.map_or(deadline, |at| at.min(deadline));
         let too_late = |awaited: &Awaited| awaited.until.is_some_and(|at| at > until);
         // a take of an earlier poll that waits longer than this one does is replaced: its answer comes at once
         if self.awaited.back().is_none_or(too_late) {
@@ -387,7 +398,7 @@ impl Reader {
                         allowance,
                         now,
                         &mut self.decoder,
-                        &mut self.memory,
+                        &self.memory,
                     );
                     if part.has_given() {
                         self.given.push(Arc::clone(part.state()));

@@ -111,6 +111,10 @@ fn fetched(part: &Partition<'_>, offset: i64) -> Option<Fetched<FetchedRecords>>
         leader_epoch: scan.last_leader_epoch,
         largest_batch: u32::try_from(scan.largest_entry).unwrap_or(u32::MAX),
         flaw,
-        data: FetchedRecords { bytes, aborted },
+        data: FetchedRecords {
+            bytes,
+            aborted,
+            claim: None,
+        },
     })
 }

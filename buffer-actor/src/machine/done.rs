@@ -44,13 +44,16 @@ impl<D> BufferMachine<D> {
         if mutated!(self, DiscardKeepsTicket) && matches!(outcome, Outcome::Discarded) {
             return;
         }
-        let Some(live) = self.tickets.remove(&ticket) else {
+        let Some(mut live) = self.tickets.remove(&ticket) else {
             return;
         };
+        live.origin.bytes = received;
         self.budget.convert(live.reserved, received);
         self.memory_queue.forget(ticket);
         match outcome {
             Outcome::Reply(replies) => {
+                let brings = |reply: &&PartitionReply<D>| reply.fetched.is_some();
+                live.origin.parts = replies.iter().filter(brings).count() as u32;
                 for reply in replies {
                     self.partition_reply(now, ticket, &live, reply, effects);
                 }
@@ -225,6 +228,7 @@ impl<D> BufferMachine<D> {
             from_epoch,
             next: fetched.next_offset.max(offset),
             bytes,
+            origin: live.origin,
             data: fetched.data,
         };
         partition.queue.push_back(Item::Data(completed));

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::reserve::Wait;
 use super::{BufferMachine, Effects, Position};
 use crate::ids::{Lane, PartitionId, TicketId};
-use crate::model::{Effect, Item};
+use crate::model::{Effect, Item, Origin};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct MemoryQueue {
@@ -83,11 +83,14 @@ impl<D> BufferMachine<D> {
             let overdraws = !fits && drained && self.memory_queue.overdrawn.is_none();
             if !fits && !overdraws {
                 let (ticket, lacking) = (head.ticket, head.more - free);
+                let queued = self.queued_bytes;
                 let mut made = 0;
                 if !mutated!(self, PausedDataStays) {
                     made = self.make_room_for_reply(ticket, lacking);
                 }
-                if made == 0 {
+                // with the last of the paused data gone, the head may overdraw
+                let emptied = queued > 0 && self.queued_bytes == 0;
+                if made == 0 && !emptied {
                     break;
                 }
                 dropped += made;
@@ -117,47 +120,62 @@ impl<D> BufferMachine<D> {
     }
 
     /// Memory is short: if one of `asked` has nothing for the application to read, buffered data of paused partitions gives
-    /// way, which will be fetched again. The newest of the partition that has most goes first. Returns how many bytes that are.
+    /// way, which will be fetched again; what came last goes first. Returns how many bytes are free by that for certain.
     ///
-    /// They count as free at once: what is dropped here is the last of it, unless other records share its memory.
+    /// Partitions share the memory of the reply that they came in, so it takes all that is left of one to free it. What a reader
+    /// had a part of may live on in its hands: that is free when it is released, which looks at standing reservations again.
     pub(super) fn make_room(&mut self, asked: Vec<PartitionId>, lacking: u64) -> u64 {
         let starving = asked.into_iter().any(|id| {
             let partition = self.partitions.get(id);
             partition.is_some_and(|partition| !partition.paused && !partition.is_buffered())
         });
-        let mut made = 0;
-        while starving && made < lacking {
-            let fattest = self
-                .partitions
-                .iter()
-                .filter(|(_, partition)| partition.paused && partition.queued_bytes > 0)
-                .max_by_key(|(_, partition)| partition.queued_bytes)
-                .map(|(id, _)| id);
-            let Some(id) = fattest else {
-                break;
-            };
-            let bytes = self.drop_newest(id);
-            if bytes == 0 {
-                break;
+        let (mut made, mut expected) = (0, 0);
+        while starving
+            && expected < lacking
+            && let Some(origin) = self.newest_paused()
+        {
+            let all_of_it = self.drop_paused_of(origin) == origin.parts;
+            expected += origin.bytes;
+            if all_of_it {
+                made += origin.bytes;
             }
-            made += bytes;
         }
         made
     }
 
-    fn drop_newest(&mut self, id: PartitionId) -> u64 {
+    /// The reply that brought the newest of what paused partitions have buffered.
+    fn newest_paused(&self) -> Option<Origin> {
+        let paused = self.partitions.iter().filter(|(_, found)| found.paused);
+        let newest = paused.filter_map(|(_, partition)| partition.newest_origin());
+        newest.max_by_key(|origin| origin.ticket)
+    }
+
+    /// Drops what paused partitions have of the reply, the newest that they have. Returns of how many partitions it was.
+    fn drop_paused_of(&mut self, origin: Origin) -> u32 {
+        let of_it = self
+            .partitions
+            .iter()
+            .filter(|(_, partition)| partition.paused && partition.newest_origin() == Some(origin));
+        let ids: Vec<PartitionId> = of_it.map(|(id, _)| id).collect();
+        for &id in &ids {
+            self.drop_newest(id);
+        }
+        ids.len() as u32
+    }
+
+    fn drop_newest(&mut self, id: PartitionId) {
         let epoch = self.next_epoch();
         let Some(partition) = self.partitions.get_mut(id) else {
-            return 0;
+            return;
         };
         let is_data = |item: &Item<D>| matches!(item, Item::Data(_));
         let Some(index) = partition.queue.iter().rposition(is_data) else {
-            return 0;
+            return;
         };
         // nothing may stay behind what is dropped: the position goes back to its beginning
         let dropped = partition.queue.split_off(index);
         let Some(Item::Data(completed)) = dropped.front() else {
-            return 0;
+            return;
         };
         let bytes = u64::from(completed.bytes);
         partition.position = Position::At(completed.from);
@@ -169,7 +187,6 @@ impl<D> BufferMachine<D> {
         partition.epoch = epoch;
         partition.ticket = None;
         self.counters.dropped_paused += 1;
-        bytes
     }
 
     pub(super) fn discard_overdue(&mut self, now: Instant, effects: &mut Effects<D>) {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use record_batch::TopicPartition;
 
 use crate::ids::{FetchEpoch, NodeId, TicketId};
-use crate::model::{EpochEnd, Item, ResetTo};
+use crate::model::{EpochEnd, Item, Origin, ResetTo};
 
 /// Where the partition is fetched next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -157,6 +157,14 @@ impl<D> Partition<D> {
     /// Has records that the application was not given, in the buffer or in the reader's lease.
     pub(super) fn is_buffered(&self) -> bool {
         self.queued_bytes > 0 || self.leased_bytes > 0
+    }
+
+    /// The reply that brought the newest of what is queued.
+    pub(super) fn newest_origin(&self) -> Option<Origin> {
+        self.queue.iter().rev().find_map(|item| match item {
+            Item::Data(completed) => Some(completed.origin),
+            Item::Error(_) => None,
+        })
     }
 
     /// Requests in flight are void from here on; custody is free for the new epoch.

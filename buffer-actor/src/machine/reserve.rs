@@ -7,7 +7,7 @@ use super::budget::framing;
 use super::partition::Partition;
 use super::{BufferMachine, Effects, Readiness, Ticket};
 use crate::ids::{Lane, NodeId, PartitionId, TicketId};
-use crate::model::{Ask, Candidate, Candidates, Effect, Grant};
+use crate::model::{Ask, Candidate, Candidates, Effect, Grant, Origin};
 use crate::policy::Treatment;
 
 /// What the machine knows of one node.
@@ -398,9 +398,10 @@ impl<D> BufferMachine<D> {
         if free >= enough {
             return Some(free.min(wish.most));
         }
-        // What the application keeps after its lease never stops the last request of a node.
+        // What the application keeps after its lease never stops the last request of a node, which takes what is free: it may be long
+        // until there is more.
         let drained = self.queued_bytes == 0 && self.leased_bytes == 0;
-        (drained && idle).then_some(wish.floor)
+        (drained && idle).then(|| free.min(wish.most).max(wish.floor))
     }
 
     fn grant(
@@ -435,6 +436,11 @@ impl<D> BufferMachine<D> {
                 reserved,
                 partitions,
                 max_bytes,
+                origin: Origin {
+                    ticket,
+                    bytes: 0,
+                    parts: 0,
+                },
                 #[cfg(feature = "mutants")]
                 offsets: asks
                     .iter()

@@ -40,6 +40,8 @@ pub struct Metrics {
     pub memory_used: u64,
     /// Bytes of `buffer.memory`.
     pub memory_limit: u64,
+    /// Bytes of it that the application keeps: of whole replies, where it keeps an uncompressed record of one.
+    pub memory_kept: u64,
     /// For how long a request or a reply waited for memory: the consumer holds all that it may.
     pub budget_depleted: Duration,
     /// For how long a node's session was at rest since one of its partitions was at its read-ahead credit.
@@ -48,6 +50,8 @@ pub struct Metrics {
     pub messages: u64,
     /// Replies that waited too long for memory and were thrown away.
     pub discarded_replies: u64,
+    /// Completed fetches of paused partitions that were dropped for the sake of others.
+    pub paused_fetches_dropped: u64,
     /// Replies that were read although the budget was full.
     pub overdrawn_replies: u64,
     /// What the application was given, by topic, those included that are not assigned any more.
@@ -148,10 +152,12 @@ impl Sources {
             fetch_connections: fetch.connections,
             memory_used: buffer.memory_used,
             memory_limit: buffer.memory_limit,
+            memory_kept: buffer.memory_kept,
             budget_depleted: buffer.budget_depleted,
             credit_depleted: buffer.credit_depleted,
             messages: buffer.messages + planner_messages + fetch.messages,
             discarded_replies: buffer.counters.discarded_replies,
+            paused_fetches_dropped: buffer.counters.dropped_paused,
             overdrawn_replies: buffer.counters.overdrawn_replies,
             topics: topics
                 .map(|(topic, counts)| (topic, counts.read(now)))

@@ -55,13 +55,14 @@ thread_local! {
 }
 
 impl PartitionBatches {
-    pub(super) const fn new(
-        part: Box<Part>,
+    pub(super) fn new(
+        mut part: Box<Part>,
         options: DecodeOptions,
         memory: Memory,
         failures: Failures,
         shared: SharedState,
     ) -> Self {
+        part.hand_over();
         Self {
             part,
             options,
@@ -100,14 +101,14 @@ impl PartitionBatches {
             overdraws: usize::MAX,
             fell_short: false,
         };
-        let mut memory = self.memory.clone();
         let (mark, at) = (records.mark(), self.part.bytes_read());
         let step = DECODER.with_borrow_mut(|kept| {
             let decoder = match kept {
                 Some(decoder) if decoder.options() == self.options => decoder,
                 other => other.insert(Decoder::new(self.options)),
             };
-            self.part.read(&mut records, &mut all, decoder, &mut memory)
+            self.part
+                .read(&mut records, &mut all, decoder, &self.memory)
         });
         self.part.count(clock(), &records, mark, at);
         match step {

@@ -4,7 +4,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use buffer_actor::messages::Block;
-use buffer_actor::{Backoff, FetchedRecords, Memory, PartitionId, PartitionState, Portion};
+use buffer_actor::{
+    Backoff, BatchBuffers, Claim, FetchedRecords, Memory, PartitionId, PartitionState, Portion,
+    lend,
+};
+use bytes::Bytes;
 use record_batch::{
     BatchError, Compression, DecodedBatch, Decoder, RecordCursor, TransactionFilter, Verdict,
     entries,
@@ -21,6 +25,8 @@ pub(super) type Completed = buffer_actor::Completed<FetchedRecords>;
 pub(super) struct Part {
     state: Arc<PartitionState>,
     completed: Completed,
+    /// Its records field, as it is lent to the application.
+    bytes: Bytes,
     isolation: IsolationLevel,
     filter: TransactionFilter,
     /// Where in the records field the next entry begins, bytes.
@@ -28,9 +34,17 @@ pub(super) struct Part {
     /// The next offset to give.
     position: i64,
     /// The batch that is being given out.
-    batch: Option<(DecodedBatch, RecordCursor)>,
+    batch: Option<Opened>,
     given: bool,
     unreadable: Option<Unreadable>,
+}
+
+/// A batch of which not all records were given.
+struct Opened {
+    batch: DecodedBatch,
+    cursor: RecordCursor,
+    /// On its buffer, if it has one of its own.
+    claim: Option<Claim>,
 }
 
 /// A batch that cannot be read: nothing behind it is given until the application seeks.
@@ -88,6 +102,7 @@ impl Part {
             IsolationLevel::ReadUncommitted => TransactionFilter::read_uncommitted(),
         };
         Self {
+            bytes: lend(completed.data.bytes.clone(), &state),
             state,
             isolation,
             filter,
@@ -151,7 +166,7 @@ impl Part {
         allowance: &mut Allowance,
         now: Instant,
         decoder: &mut Decoder,
-        memory: &mut Memory,
+        memory: &Memory,
     ) -> Step {
         self.given = false;
         if let Some(unreadable) = &self.unreadable {
@@ -210,7 +225,7 @@ impl Part {
         records: &mut Records,
         allowance: &mut Allowance,
         decoder: &mut Decoder,
-        memory: &mut Memory,
+        memory: &Memory,
     ) -> Step {
         loop {
             if allowance.records == 0 {
@@ -229,6 +244,7 @@ impl Part {
                     return Step::Finished;
                 }
                 Err(error) => {
+                    self.forget_bytes();
                     self.unreadable = Some(Unreadable {
                         error,
                         next_telling: None,
@@ -248,6 +264,21 @@ impl Part {
             .give(self.completed.epoch, self.completed.next, None);
     }
 
+    /// The application has all of it from now on, undecoded.
+    pub(super) fn hand_over(&mut self) {
+        self.completed.data.claim = None;
+    }
+
+    /// What cannot be read on takes no memory: it may be long until the application seeks.
+    fn forget_bytes(&mut self) {
+        self.completed.data = FetchedRecords {
+            bytes: Bytes::new(),
+            aborted: Vec::new(),
+            claim: None,
+        };
+        self.bytes = Bytes::new();
+    }
+
     /// The position goes back to the batch that cannot be read, unless a seek moved it since.
     pub(super) fn take_position_back(&self) {
         self.state.give(self.completed.epoch, self.position, None);
@@ -260,7 +291,7 @@ impl Part {
 
     /// Bytes of batches that are still to be decoded.
     pub(super) fn bytes_left(&self) -> usize {
-        self.completed.data.bytes.len().saturating_sub(self.at)
+        self.bytes.len().saturating_sub(self.at)
     }
 
     /// The offset that follows all of it.
@@ -301,14 +332,14 @@ impl Part {
         &mut self,
         allowance: &mut Allowance,
         decoder: &mut Decoder,
-        memory: &mut Memory,
+        memory: &Memory,
     ) -> Result<Found, BatchError> {
         if self.batch.is_some() {
             return Ok(Found::Batch);
         }
         loop {
-            let rest = self.completed.data.bytes.slice(self.at..);
-            let Some(entry) = entries(&rest).next().transpose()? else {
+            let mut rest = self.bytes.slice(self.at..);
+            let Some(mut entry) = entries(&rest).next().transpose()? else {
                 return Ok(Found::End);
             };
             let header = *entry.header();
@@ -320,7 +351,8 @@ impl Part {
             match self.filter.judge(&header) {
                 Verdict::Skip => {}
                 Verdict::ReadMarker => {
-                    let marker = decoder.decode(&rest, &entry, memory)?;
+                    let mut buffers = BatchBuffers::new(memory, &self.state);
+                    let marker = decoder.decode(&rest, &entry, &mut buffers)?;
                     self.filter.marker(&header, marker.control_type()?);
                 }
                 Verdict::Deliver => {
@@ -330,12 +362,27 @@ impl Part {
                     {
                         return Ok(Found::NoMemory);
                     }
-                    let batch = decoder.decode(&rest, &entry, memory)?;
-                    self.at += entry.range().len();
+                    let mut buffers = BatchBuffers::new(memory, &self.state);
+                    let length = entry.range().len();
+                    if header.compression() == Some(Compression::None)
+                        && self.would_pin_more(length, memory)
+                    {
+                        rest = buffers.copy(&rest[entry.range()]);
+                        let Some(copied) = entries(&rest).next().transpose()? else {
+                            return Ok(Found::End);
+                        };
+                        entry = copied;
+                    }
+                    let batch = decoder.decode(&rest, &entry, &mut buffers)?;
+                    self.at += length;
                     // not by the header: a compressed message of magic 0 or 1 carries the offset of its last record
                     let cursor = batch.cursor_at(self.position);
                     if cursor.index() < batch.len() {
-                        self.batch = Some((batch, cursor));
+                        self.batch = Some(Opened {
+                            batch,
+                            cursor,
+                            claim: buffers.claim(),
+                        });
                         return Ok(Found::Batch);
                     }
                     self.position = self.position.max(batch.next_offset());
@@ -347,9 +394,19 @@ impl Part {
         }
     }
 
+    /// The application keeps much, and a record of this batch would keep a reply of more than four times its size.
+    fn would_pin_more(&self, batch: usize, memory: &Memory) -> bool {
+        let reply = self.completed.data.claim.as_ref().map_or(0, Claim::bytes);
+        (batch as u64).saturating_mul(4) < reply && memory.is_much_kept()
+    }
+
     /// Up to `room` records of the current batch.
     fn take(&mut self, room: usize) -> Option<Chunk> {
-        let (batch, cursor) = self.batch.take()?;
+        let Opened {
+            batch,
+            cursor,
+            claim,
+        } = self.batch.take()?;
         let left = batch.len() - cursor.index();
         let count = left.min(room);
         let mut chunk = Chunk {
@@ -369,7 +426,11 @@ impl Part {
             if let Some(last) = last {
                 self.position = self.position.max(last.offset().saturating_add(1));
             }
-            self.batch = Some((batch, next_cursor));
+            self.batch = Some(Opened {
+                batch,
+                cursor: next_cursor,
+                claim,
+            });
         }
         Some(chunk)
     }

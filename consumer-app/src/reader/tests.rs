@@ -7,7 +7,8 @@ use buffer_actor::messages::{
     Assign, AssignmentChanged, Granted, LookUp, MetadataStale, ReadFrom, Seek, SeekTo,
 };
 use buffer_actor::{
-    BufferActor, BufferConfig, Completed, FetchedRecords, PartitionId, Policy, ResetPolicy, Start,
+    BufferActor, BufferConfig, Completed, FetchedRecords, Origin, PartitionId, Policy, ResetPolicy,
+    Start, TicketId,
 };
 use coordinator_actor::messages::{Confirm, Rebalance};
 use coordinator_actor::{EventId, PollClock, RebalanceEvent};
@@ -145,9 +146,15 @@ impl World {
             from_epoch: None,
             next: 2,
             bytes: u32::try_from(bytes.len()).unwrap(),
+            origin: Origin {
+                ticket: TicketId(1),
+                bytes: bytes.len() as u64,
+                parts: 1,
+            },
             data: FetchedRecords {
                 bytes,
                 aborted: Vec::new(),
+                claim: None,
             },
         };
         LeasedItem::Data { state, completed }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use consumer_app::{Error, PartitionError};
+use consumer_app::{Error, PartitionError, TopicPartition};
 use record_batch::{BatchErrorKind, Compression};
 use test_broker::{BatchBuilder, Fault, TestBroker};
 
@@ -165,6 +165,48 @@ fn f052_b086_a_bomb_is_bounded_by_the_cap_and_can_be_stepped_over() {
             assert_eq!(read(&mut consumer, 1).await, [2], "{codec}");
         });
     }
+}
+
+/// What cannot be read takes no memory from what can: with the budget small, large batches of the others come.
+#[test]
+fn f015_a_batch_that_cannot_be_read_holds_no_memory_of_the_others() {
+    run(async {
+        let broker = broker(2);
+        let large = [("max.message.bytes", "100000000")];
+        broker.create_topic_with("large", 1, large).unwrap();
+        let bad = BatchBuilder::new().record(vec![b'x'; 300_000]).build();
+        let mut bad = bad.to_vec();
+        bad[100] ^= 1;
+        broker.append_raw("t", 0, &bad.into()).unwrap();
+        for _ in 0..3 {
+            let record = vec![b'x'; 8 << 20];
+            broker.produce("large", 0, [record]).unwrap();
+        }
+        let mut consumer = builder(&broker)
+            .set("buffer.memory", "1048576")
+            .spawn_local()
+            .unwrap();
+        consumer.assign([tp(0)]).await.unwrap();
+        let error = poll_error(&mut consumer).await;
+        assert!(matches!(error, Error::CorruptBatch { .. }), "{error}");
+        consumer
+            .assign([tp(0), TopicPartition::new("large", 0)])
+            .await
+            .unwrap();
+        let mut given = 0;
+        let begun = tokio::time::Instant::now();
+        while given < 3 {
+            // the error is told again now and then
+            given += consumer
+                .poll(Duration::from_secs(5))
+                .await
+                .map_or(0, |records| records.len());
+            let waited = begun.elapsed();
+            assert!(waited < Duration::from_secs(60), "{given} came");
+        }
+        let now = consumer.metrics().await.unwrap();
+        assert_eq!(now.discarded_replies, 0, "{now:?}");
+    });
 }
 
 /// Bytes that bring no offset forward: an error, slow repetition, and the neighbour is not held up.

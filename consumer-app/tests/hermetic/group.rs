@@ -3,6 +3,7 @@
 mod churn;
 mod commits;
 mod coordinator;
+mod full_buffer;
 mod large;
 mod listener;
 mod membership;

@@ -19,6 +19,7 @@ mod idle_connections;
 mod known_end;
 mod leaders;
 mod memory;
+mod memory_kept;
 mod metrics;
 mod offsets;
 mod panics;

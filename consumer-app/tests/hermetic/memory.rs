@@ -158,6 +158,8 @@ fn f039_with_7_of_8_paused_and_a_full_buffer_the_eighth_flows() {
         while given.len() < 50 {
             let records = poll(&mut consumer).await;
             assert!(!records.is_empty(), "only {} came", given.len());
+            let now = metrics(&consumer).await;
+            assert!(now.memory_used <= MIB as u64, "{now:?}");
             assert_eq!(offsets_of(&records, 7).len(), records.len());
             given.extend(offsets_of(&records, 7));
         }
@@ -169,6 +171,41 @@ fn f039_with_7_of_8_paused_and_a_full_buffer_the_eighth_flows() {
             delivered.take(&poll(&mut consumer).await);
             let now = metrics(&consumer).await;
             assert!(now.memory_used <= MIB as u64, "{now:?}");
+        }
+    });
+}
+
+/// Replies hold records of many partitions. What is dropped of some of them frees nothing while others keep the reply.
+#[test]
+fn f013_paused_data_that_gives_way_does_not_count_as_free_before_it_is() {
+    run(async {
+        let broker = broker_of_large_batches(1, 16);
+        for partition in 0..16 {
+            produce_batches(&broker, partition, 60, 10_000);
+        }
+        let mut consumer = builder(&broker)
+            .set("buffer.memory", &MIB.to_string())
+            .set("max.partition.fetch.bytes", "30000")
+            .spawn_local()
+            .unwrap();
+        consumer.assign(partitions(16)).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        consumer.pause(&partitions(15)).await.unwrap();
+        let mut given = Vec::new();
+        while given.len() < 60 {
+            let records = poll(&mut consumer).await;
+            assert!(!records.is_empty(), "only {} came", given.len());
+            given.extend(offsets_of(&records, 15));
+            drop(records);
+            settle().await;
+            let now = metrics(&consumer).await;
+            assert!(now.memory_used <= MIB as u64, "{now:?}");
+        }
+        assert_eq!(given, (0..60).collect::<Vec<_>>());
+        consumer.resume(&partitions(15)).await.unwrap();
+        let mut delivered = Delivered::default();
+        while delivered.records < 900 {
+            delivered.take(&poll(&mut consumer).await);
         }
     });
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod crafted;
 pub(crate) mod delivered;
+pub(crate) mod log;
 pub(crate) mod pipes;
 pub(crate) mod serving;
 pub(crate) mod traffic;

@@ -183,6 +183,37 @@ fn while_one_node_waits_for_memory_the_second_lane_of_another_takes_none() {
 }
 
 #[test]
+fn what_is_freed_goes_to_the_node_that_waited_longest() {
+    let mut world = World::new(small(6 << 20), 4);
+    let ids = world.ids.clone();
+    let offer = |world: &mut World, node: i32, partition| {
+        let list = [Candidate {
+            partition,
+            leader_epoch: 0,
+        }];
+        grants(world.run(|machine, _, effects| {
+            machine.reserve(NodeId(node), Lane::Session, 1, list.into(), effects);
+        }))
+    };
+    // something is leased, so no node has a last request
+    let first = offer(&mut world, 9, ids[3]).remove(0);
+    world.done(&first, vec![data(&first.asks[0], 1, 1000)]);
+    world.take();
+    world.machine.charge(6 << 20);
+    for (node, id) in [(2, ids[0]), (3, ids[1]), (1, ids[2])] {
+        assert_eq!(offer(&mut world, node, id), []);
+    }
+    // a share at a time, with its framing and what is leased
+    let share = (6 << 20) / 8 + 2000;
+    let mut order = Vec::new();
+    for _ in 0..3 {
+        let granted = grants(world.release(share));
+        order.extend(granted.iter().map(|grant| grant.node.0));
+    }
+    assert_eq!(order, [2, 3, 1]);
+}
+
+#[test]
 fn half_of_the_budget_in_use_is_no_reason_to_wait() {
     // the share is half of the budget, and the framing of the answer comes on top
     let mut world = World::new(small(64 << 20), 64);
@@ -208,6 +239,16 @@ fn what_the_application_keeps_never_stops_the_last_request_of_a_node() {
     );
     world.take();
     assert_eq!(grants(world.request(Vec::new(), Vec::new(), None)).len(), 1);
+}
+
+#[test]
+fn f014_beside_what_the_application_keeps_a_request_takes_what_is_free() {
+    let mut world = World::new(small(1 << 20), 1);
+    let kept = u64::from(MIB / 2) + 1000;
+    world.machine.charge(kept);
+    let first = world.reserve(Lane::Session).unwrap();
+    assert!(u64::from(first.max_bytes) > u64::from(MIB) - kept - 1000);
+    assert!(world.machine.memory_used() <= 1 << 20);
 }
 
 #[test]
@@ -264,6 +305,65 @@ fn paused_data_gives_way_to_a_reply_that_waits_for_a_partition_with_nothing_buff
     });
     assert_eq!(effects, []);
     assert_eq!(world.machine.counters().dropped_paused, 0);
+}
+
+#[test]
+fn f013_data_that_gives_way_is_not_free_while_others_share_its_memory() {
+    let mut world = World::new(small(8 << 20), 3);
+    let alone = world.reserve(Lane::Session).unwrap();
+    world.done(&alone, vec![data(&alone.asks[0], 10, 1000)]);
+    let shared = world.reserve(Lane::Session).unwrap();
+    let replies = shared.asks.iter().map(|ask| data(ask, 10, MIB)).collect();
+    world.done(&shared, replies);
+    let paused = [tp(0), tp(1)];
+    world.run(|machine, _, effects| machine.pause(&paused, true, effects).unwrap());
+    // the reader is done with the third's part of it, and the application keeps that
+    let items = world.take();
+    assert_eq!(spans(&world, &items), [(2, 0, 10)]);
+    world.take();
+    world.machine.charge(5 << 20);
+    assert_eq!(world.reserve(Lane::Session), None);
+    assert_eq!(world.machine.counters().dropped_paused, 2);
+    assert_eq!(world.machine.reason(world.ids[2]), Some(Reason::Budget));
+    // all of it is free when the last of it is dropped
+    let granted = grants(world.release(u64::from(3 * MIB)));
+    assert_eq!(offsets(&granted[0]), [(10, false)]);
+    assert!(world.machine.memory_used() <= 8 << 20);
+    assert_eq!(world.machine.counters().dropped_paused, 2);
+}
+
+#[test]
+fn f013_all_that_is_paused_of_a_reply_gives_way_at_once() {
+    let mut world = World::new(small(8 << 20), 3);
+    world.run(|machine, _, effects| machine.pause([&tp(2)], true, effects).unwrap());
+    let first = world.reserve(Lane::Session).unwrap();
+    let replies = first.asks.iter().map(|ask| data(ask, 10, MIB)).collect();
+    world.done(&first, replies);
+    let others = [tp(0), tp(1)];
+    world.run(|machine, _, effects| machine.pause(&others, true, effects).unwrap());
+    world.machine.charge(6 << 20);
+    world.run(|machine, _, effects| machine.pause([&tp(2)], false, effects).unwrap());
+    let granted = world.reserve(Lane::Session).unwrap();
+    assert_eq!(offsets(&granted), [(0, false)]);
+    assert_eq!(world.machine.counters().dropped_paused, 2);
+}
+
+#[test]
+fn f015_a_batch_that_cannot_be_read_is_no_lease_that_others_wait_for() {
+    let mut world = World::new(small(1 << 20), 2);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.done(&first, vec![data(&first.asks[0], 10, 1000)]);
+    assert_eq!(world.take().len(), 1);
+    let (bad, epoch) = (world.ids[0], first.asks[0].epoch);
+    world.run(|machine, _, effects| machine.block(bad, epoch, effects));
+    let second = world.reserve(Lane::Session).unwrap();
+    let ticket = second.ticket;
+    let effects = world.run(|machine, now, effects| {
+        machine.need_more(now, ticket, 8 << 20, effects);
+    });
+    assert_eq!(effects, [Effect::ReadReply(ticket)]);
+    // the reader holds on to the error
+    world.request(vec![bad], Vec::new(), None);
 }
 
 #[test]
