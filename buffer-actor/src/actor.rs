@@ -1,6 +1,7 @@
 //! The shell of the buffer: a message in, a call of the machine, its effects out as tells.
 
 mod cluster;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -8,9 +9,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
-use actix::{
-    Actor, ActorContext, AsyncContext, Context, Handler, MessageResult, Recipient, ResponseFuture,
-};
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient, ResponseFuture};
 use record_batch::TopicPartition;
 use tokio::sync::oneshot;
 use tracing::{debug, error, warn};
@@ -21,15 +20,16 @@ use crate::ids::{FetchEpoch, PartitionId, TakeId, TicketId};
 use crate::machine::{BufferMachine, NotAssigned};
 use crate::memory::Memory;
 use crate::messages::{
-    Abandoned, Assign, AssignmentChanged, AwaitPosition, Block, BufferStatus, FetchDone, GetStatus,
-    Granted, LookUp, LookUpCommitted, MemoryDecision, MemoryReleased, MetadataStale, NeedMemory,
-    NoPosition, Pause, ReadFrom, ReaderGone, Reserve, Seek, SeekTo, Take, Withdraw,
+    Abandoned, Assign, AssignmentChanged, AwaitPosition, Block, FetchDone, Granted, LookUp,
+    LookUpCommitted, MemoryDecision, MemoryReleased, MetadataStale, NeedMemory, NoPosition, Pause,
+    ReadFrom, ReaderGone, Reserve, Seek, SeekTo, Take, Withdraw,
 };
 use crate::model::{BufferConfig, Effect, Item, Lookup, LookupCommitted, Outcome};
 use crate::records::{FetchedRecords, LeasedItem};
 use crate::shared::{PartitionState, SharedState};
 use crate::ticket::Ticket;
 use crate::vital::Vital;
+use crate::watchdog::Watchdog;
 
 /// Whom the buffer tells.
 #[derive(Debug, Clone)]
@@ -64,6 +64,7 @@ pub struct BufferActor {
     awaited: BTreeMap<TopicPartition, Vec<oneshot::Sender<i64>>>,
     effects: Vec<Effect<FetchedRecords>>,
     alarm: Alarm,
+    watchdog: Watchdog,
     vital: Vital,
     takes: u64,
     messages: u64,
@@ -84,6 +85,7 @@ impl BufferActor {
     ) -> Self {
         Self {
             memory_limit: config.buffer_memory,
+            watchdog: Watchdog::new(config.unasked_limit),
             machine: BufferMachine::new(config, seed),
             memory,
             shared,
@@ -147,7 +149,10 @@ impl BufferActor {
             .observe(now, self.machine.waits_for_memory());
         self.credit_depleted
             .observe(now, self.machine.waits_for_credit());
-        self.alarm.set(self.machine.poll_timeout(), ctx, Self::ring);
+        self.watchdog.arm(now, self.machine.is_assigned());
+        let next = [self.machine.poll_timeout(), self.watchdog.poll_timeout()];
+        self.alarm
+            .set(next.into_iter().flatten().min(), ctx, Self::ring);
         result
     }
 
@@ -161,6 +166,7 @@ impl BufferActor {
 
     fn ring(&mut self, ctx: &mut Context<Self>) {
         self.alarm.rang();
+        self.watch();
         self.handle(ctx, |machine, now, effects| machine.timeout(now, effects));
     }
 
@@ -521,30 +527,6 @@ impl Handler<AwaitPosition> for BufferActor {
                 Ok(Err(_)) => Err(not_assigned),
                 Err(_) => Err(NoPosition::TimedOut(name)),
             }
-        })
-    }
-}
-
-impl Handler<GetStatus> for BufferActor {
-    type Result = MessageResult<GetStatus>;
-
-    /// Not counted as a message: looking changes nothing. What was dropped since the last message is no longer in use.
-    fn handle(&mut self, _: GetStatus, ctx: &mut Context<Self>) -> MessageResult<GetStatus> {
-        let now = self.step(ctx, |_, now, _| now);
-        let reasons = self
-            .machine
-            .assignment()
-            .filter_map(|(id, name)| Some((name.clone(), self.machine.reason(id)?)))
-            .collect();
-        MessageResult(BufferStatus {
-            counters: self.machine.counters(),
-            memory_used: self.machine.memory_used(),
-            memory_limit: self.memory_limit,
-            memory_kept: self.memory.kept(),
-            messages: self.messages,
-            budget_depleted: self.budget_depleted.total(now),
-            credit_depleted: self.credit_depleted.total(now),
-            reasons,
         })
     }
 }

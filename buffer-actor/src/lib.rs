@@ -25,6 +25,7 @@ mod samples;
 mod shared;
 mod ticket;
 mod vital;
+mod watchdog;
 
 pub use actor::{BufferActor, Neighbours, Stop};
 pub use alarm::Alarm;

@@ -32,6 +32,7 @@ mod reserve;
 mod take;
 #[cfg(test)]
 mod tests;
+mod unasked;
 mod validate;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -42,6 +43,7 @@ use record_batch::TopicPartition;
 pub use invariants::{Reason, Violation};
 #[cfg(feature = "mutants")]
 pub use mutant::Mutant;
+pub use unasked::Unasked;
 
 use self::budget::Budget;
 use self::memory::MemoryQueue;

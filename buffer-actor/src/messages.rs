@@ -281,6 +281,8 @@ pub struct BufferStatus {
     pub credit_depleted: std::time::Duration,
     /// Messages delivered to the buffer's mailbox.
     pub messages: u64,
+    /// Partitions that were fetchable for too long without a request, as the watchdog last saw.
+    pub unasked: usize,
     /// Why each assigned partition has no request in flight, or that it has.
     pub reasons: Vec<(TopicPartition, crate::machine::Reason)>,
 }

@@ -27,6 +27,8 @@ pub struct BufferConfig {
     pub request_timeout: Duration,
     /// `metadata.max.age.ms`: for how long a follower is read from before the leader is asked again (KIP-392).
     pub metadata_max_age: Duration,
+    /// For how long a partition may be fetchable without a request, before a warning names it.
+    pub unasked_limit: Duration,
     /// `auto.offset.reset`: where a partition without a valid position starts.
     pub reset: ResetPolicy,
     /// What to do about nodes with buffered partitions.

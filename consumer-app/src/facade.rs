@@ -329,6 +329,7 @@ fn buffer_config(config: &ConsumerConfig, policy: buffer_actor::Policy) -> Buffe
         retry: retry(config),
         request_timeout: config.request_timeout(),
         metadata_max_age: config.metadata_max_age(),
+        unasked_limit: unasked_limit(config),
         reset: match config.auto_offset_reset() {
             OffsetReset::Earliest => ResetPolicy::Earliest,
             OffsetReset::Latest => ResetPolicy::Latest,
@@ -337,6 +338,14 @@ fn buffer_config(config: &ConsumerConfig, policy: buffer_actor::Policy) -> Buffe
         },
         policy,
     }
+}
+
+/// No partition goes without a request for so long unless there is a reason: two long polls, or all that a request may take. A
+/// node that cannot be reached is tried again after pauses.
+fn unasked_limit(config: &ConsumerConfig) -> Duration {
+    let pauses = config.reconnect_backoff_max().saturating_mul(2);
+    let long_polls = config.fetch_max_wait().saturating_mul(2);
+    long_polls.saturating_add(config.request_timeout().max(pauses))
 }
 
 fn metadata_config(config: &ConsumerConfig) -> MetadataConfig {

@@ -69,6 +69,8 @@ pub(super) struct Partition<D> {
     pub(super) ticket: Option<TicketId>,
     /// Became fetchable, or gave data on lane 2, and was not asked for since: lane 2 may ask at once.
     pub(super) eager: bool,
+    /// Was asked for since the watchdog last looked.
+    pub(super) asked: bool,
     /// Was answered with an error: until an answer without one it is asked for on lane 2 alone, where an error at once ends
     /// nobody's long poll.
     pub(super) on_trial: bool,
@@ -114,6 +116,7 @@ impl<D> Partition<D> {
             paused: false,
             ticket: None,
             eager: true,
+            asked: false,
             on_trial: false,
             backoff_until: None,
             failures: 0,

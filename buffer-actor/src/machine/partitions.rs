@@ -73,6 +73,13 @@ impl<D> Partitions<D> {
         self.by_name.get(name).copied()
     }
 
+    /// From here on none was asked for.
+    pub(super) fn clear_asked(&mut self) {
+        for partition in self.slots.iter_mut().flat_map(|slot| &mut slot.partition) {
+            partition.asked = false;
+        }
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (PartitionId, &Partition<D>)> {
         self.slots.iter().enumerate().filter_map(|(index, slot)| {
             let partition = slot.partition.as_ref()?;

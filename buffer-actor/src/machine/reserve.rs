@@ -367,6 +367,13 @@ impl<D> BufferMachine<D> {
         }
     }
 
+    /// Lane 1 rests for the sake of a partition at its credit, and there is none: nobody looked again (I8).
+    pub(super) fn overlooks(&self, id: NodeId) -> bool {
+        let rests = |node: &Node| node.wait(Lane::Session) == Some(Wait::Credit);
+        self.nodes.get(&id).is_some_and(rests)
+            && matches!(self.consider(id, Lane::Session), Verdict::Ask { .. })
+    }
+
     /// How many bytes the request may ask for, if there is memory, or some can be made free.
     fn size_request(&mut self, id: NodeId, lane: Lane, asks: &[Ask]) -> Option<u64> {
         let partitions = asks.len();
@@ -422,6 +429,7 @@ impl<D> BufferMachine<D> {
                     partition.ticket = Some(ticket);
                 }
                 partition.eager = false;
+                partition.asked = true;
                 partitions.push((ask.partition, ask.epoch));
             }
         }

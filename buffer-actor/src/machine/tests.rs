@@ -7,6 +7,7 @@ mod errors;
 mod lanes;
 mod reading;
 mod replicas;
+mod unasked;
 mod validation;
 
 use std::time::{Duration, Instant};
@@ -34,6 +35,7 @@ pub(super) fn config() -> BufferConfig {
         },
         request_timeout: Duration::from_secs(30),
         metadata_max_age: Duration::from_secs(300),
+        unasked_limit: Duration::from_secs(31),
         reset: ResetPolicy::Earliest,
         policy: Policy::ReadAhead,
     }

@@ -46,6 +46,9 @@ pub struct Metrics {
     pub budget_depleted: Duration,
     /// For how long a node's session was at rest since one of its partitions was at its read-ahead credit.
     pub credit_depleted: Duration,
+    /// Partitions that were fetchable for `2 * fetch.max.wait.ms + request.timeout.ms` or longer and had no request: a fault of this
+    /// client, which a warning names. 0 is what it should be.
+    pub unasked_partitions: usize,
     /// Messages delivered to the mailboxes of buffer, planner and sessions.
     pub messages: u64,
     /// Replies that waited too long for memory and were thrown away.
@@ -155,6 +158,7 @@ impl Sources {
             memory_kept: buffer.memory_kept,
             budget_depleted: buffer.budget_depleted,
             credit_depleted: buffer.credit_depleted,
+            unasked_partitions: buffer.unasked,
             messages: buffer.messages + planner_messages + fetch.messages,
             discarded_replies: buffer.counters.discarded_replies,
             paused_fetches_dropped: buffer.counters.dropped_paused,

@@ -320,6 +320,7 @@ static DEFINITIONS: &[MetricDefinition] = &[
     own("buffer-memory-kept", Gauge, "bytes", "What the application keeps of it: of whole replies, where it keeps an uncompressed record of one.", Client(|m| Some(m.memory_kept as f64))),
     own("buffer-memory-depleted-seconds-total", Counter, "s", "For how long a request or a reply waited for memory.", Client(|m| seconds(m.budget_depleted))),
     own("read-ahead-depleted-seconds-total", Counter, "s", "For how long a node's fetch session rested since one of its partitions was at its read-ahead credit: the application is slower than the brokers.", Client(|m| seconds(m.credit_depleted))),
+    own("unasked-partitions", Gauge, "partitions", "Partitions that could have been fetched for `2 * fetch.max.wait.ms + request.timeout.ms` or longer and had no request: a fault of this client, which a warning names. It should be 0.", Client(|m| Some(m.unasked_partitions as f64))),
     own("replies-discarded-total", Counter, "responses", "Replies that waited too long for memory and were thrown away.", Client(|m| Some(m.discarded_replies as f64))),
     own("paused-fetches-dropped-total", Counter, "fetches", "Buffered fetches of paused partitions that gave way to others when memory was short; they are fetched again.", Client(|m| Some(m.paused_fetches_dropped as f64))),
     own("replies-overdrawn-total", Counter, "responses", "Replies that were read although the budget was full.", Client(|m| Some(m.overdrawn_replies as f64))),

@@ -79,6 +79,7 @@ impl World {
             retry,
             request_timeout: Duration::from_secs(30),
             metadata_max_age: Duration::from_secs(300),
+            unasked_limit: Duration::from_secs(31),
             reset: ResetPolicy::Earliest,
             policy: Policy::ReadAhead,
         };

@@ -251,6 +251,7 @@ impl World {
             retry: NO_PAUSE,
             request_timeout: REQUEST_TIMEOUT,
             metadata_max_age: Duration::from_secs(300),
+            unasked_limit: REQUEST_TIMEOUT,
             reset: ResetPolicy::Earliest,
             policy: scenario.policy,
         };

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Fills partition 0 to its credit (2 MiB) in two replies, with partition 1 quiet. Returns with lane 1's reservation standing.
-fn hot_at_credit(world: &mut World) {
+pub(super) fn hot_at_credit(world: &mut World) {
     let first = world.reserve(Lane::Session).unwrap();
     world.done(
         &first,
