@@ -55,8 +55,8 @@ use crate::backoff::Jitter;
 use crate::error::PartitionError;
 use crate::ids::{FetchEpoch, Lane, NodeId, PartitionId, TicketId};
 use crate::model::{
-    BufferConfig, Completed, Effect, Item, Lookup, LookupCommitted, Origin, ResetPolicy, ResetTo,
-    Sought,
+    BufferConfig, Completed, Effect, Item, Lookup, LookupCommitted, MaxWait, Origin, ResetPolicy,
+    ResetTo, Sought,
     Start,
 };
 
@@ -76,6 +76,7 @@ struct Ticket {
     reserved: u64,
     /// What it has custody of, and since which epoch.
     partitions: Vec<(PartitionId, FetchEpoch)>,
+    max_wait: MaxWait,
     /// The request's limit, for messages.
     max_bytes: u32,
     /// Of its reply, when that is there.

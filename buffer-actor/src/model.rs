@@ -109,6 +109,17 @@ pub struct Ask {
     pub served: u64,
 }
 
+/// For how long a broker may wait for data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MaxWait {
+    /// Not at all.
+    Zero,
+    /// Only for a moment, since something else waits for this request's end.
+    Short,
+    /// `fetch.max.wait.ms`: a long poll.
+    Full,
+}
+
 /// What may be fetched: the answer to a reservation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Grant {
@@ -120,8 +131,8 @@ pub struct Grant {
     pub lane: Lane,
     /// The plan it was asked for with: the planner drops a grant whose plan is not the newest.
     pub plan: u64,
-    /// Whether the broker may wait for data (`fetch.max.wait.ms`), or must answer at once.
-    pub long_poll: bool,
+    /// For how long the broker may wait for data.
+    pub max_wait: MaxWait,
     /// The request's limit to send, bytes.
     pub max_bytes: u32,
     /// Bytes set aside for the reply, its framing included.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use buffer_actor::{
-    Backoff, EpochEnd, Fetched, Grant, Jitter, NodeId, Outcome, PartitionId, PartitionReply,
-    TicketId,
+    Backoff, EpochEnd, Fetched, Grant, Jitter, MaxWait, NodeId, Outcome, PartitionId,
+    PartitionReply, TicketId,
 };
 
 use crate::cluster::{NewLeader, PartitionTable};
@@ -173,6 +173,10 @@ pub struct SessionMachine {
     jitter: Jitter,
 }
 
+/// What becomes fetchable while a node's two lanes are out waits so long at most, and a node is asked 20 times a second at most
+/// for what its long poll does not name.
+const SHORT_WAIT: Duration = Duration::from_millis(50);
+
 /// An answer that takes so much longer than the broker may wait is late.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -253,10 +257,10 @@ impl SessionMachine {
                 let plan = self
                     .session
                     .build(now, &grant.asks, &work.table, ids_allowed);
-                let wait = if grant.long_poll {
-                    self.config.fetch_max_wait
-                } else {
-                    Duration::ZERO
+                let wait = match grant.max_wait {
+                    MaxWait::Zero => Duration::ZERO,
+                    MaxWait::Short => self.config.fetch_max_wait.min(SHORT_WAIT),
+                    MaxWait::Full => self.config.fetch_max_wait,
                 };
                 (plan, wait, grant.max_bytes)
             }

@@ -65,7 +65,10 @@ impl<D> BufferMachine<D> {
             // lane 1 takes them: a second connection that does not work must not keep them from being fetched
             Outcome::Failed => {
                 if live.lane == Lane::Quick {
-                    self.of_ticket(&live, |partition| partition.on_trial = false);
+                    self.of_ticket(&live, |partition| {
+                        partition.on_trial = false;
+                        partition.quick_failed = true;
+                    });
                 }
                 self.leave_followers(&live, effects);
             }

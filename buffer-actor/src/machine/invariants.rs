@@ -106,9 +106,7 @@ impl<D> BufferMachine<D> {
             }
         };
         match quick {
-            (Some(Wait::Budget), _) if partition.eager || others == Some(Reason::Credit) => {
-                Reason::Budget
-            }
+            (Some(Wait::Budget), _) if self.is_for_quick(node, partition) => Reason::Budget,
             (_, Some(_)) => others.unwrap_or(Reason::NextRequest),
             _ => others.unwrap_or(Reason::NoNode),
         }

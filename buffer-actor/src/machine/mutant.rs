@@ -23,6 +23,8 @@ pub enum Mutant {
     SeekLooksNotAgain,
     /// A resume is no event for lane 2.
     ResumeIsNoEvent,
+    /// After an empty answer lane 2 leaves a partition to lane 1, however long that one's poll is.
+    LeavesToLongPoll,
     /// A reply is judged by the offset it asked for in place of the epoch (I3).
     JudgesByOffset,
     /// A seek begins no new epoch (I3).

@@ -67,8 +67,11 @@ pub(super) struct Partition<D> {
     pub(super) paused: bool,
     /// Custody, in the current epoch.
     pub(super) ticket: Option<TicketId>,
-    /// Became fetchable, or gave data on lane 2, and was not asked for since: lane 2 may ask at once.
+    /// Became fetchable, or gave data on lane 2, and was not asked for since: lane 2 asks at once, and wants no wait.
     pub(super) eager: bool,
+    /// Its last request on lane 2 failed: a second connection that does not work must not be tried on and on. Lane 1 takes it,
+    /// unless something new happens to it.
+    pub(super) quick_failed: bool,
     /// Was asked for since the watchdog last looked.
     pub(super) asked: bool,
     /// Was answered with an error: until an answer without one it is asked for on lane 2 alone, where an error at once ends
@@ -116,6 +119,7 @@ impl<D> Partition<D> {
             paused: false,
             ticket: None,
             eager: true,
+            quick_failed: false,
             asked: false,
             on_trial: false,
             backoff_until: None,

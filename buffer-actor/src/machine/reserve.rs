@@ -7,7 +7,7 @@ use super::budget::framing;
 use super::partition::Partition;
 use super::{BufferMachine, Effects, Readiness, Ticket};
 use crate::ids::{Lane, NodeId, PartitionId, TicketId};
-use crate::model::{Ask, Candidate, Candidates, Effect, Grant, Origin};
+use crate::model::{Ask, Candidate, Candidates, Effect, Grant, MaxWait, Origin};
 use crate::policy::Treatment;
 
 /// What the machine knows of one node.
@@ -52,7 +52,7 @@ pub(super) enum Wait {
 /// What [`BufferMachine::consider`] found.
 enum Verdict {
     Wait(Wait),
-    Ask { asks: Vec<Ask>, long_poll: bool },
+    Ask { asks: Vec<Ask>, max_wait: MaxWait },
 }
 
 impl Node {
@@ -211,14 +211,14 @@ impl<D> BufferMachine<D> {
         for (_, id) in due {
             match self.consider(id, lane) {
                 Verdict::Wait(wait) => self.wait(id, lane, wait),
-                Verdict::Ask { asks, long_poll } => {
+                Verdict::Ask { asks, max_wait } => {
                     let size = if *scarce {
                         None
                     } else {
                         self.size_request(id, lane, &asks)
                     };
                     if let Some(size) = size {
-                        self.grant(id, lane, asks, long_poll, size, effects);
+                        self.grant(id, lane, asks, max_wait, size, effects);
                     } else {
                         *scarce = true;
                         self.wait(id, lane, Wait::Budget);
@@ -318,30 +318,47 @@ impl<D> BufferMachine<D> {
         if real == 0 {
             Verdict::Wait(Wait::Partitions)
         } else {
-            Verdict::Ask {
-                asks,
-                long_poll: true,
-            }
+            let max_wait = self.session_wait(node, &asks);
+            Verdict::Ask { asks, max_wait }
         }
     }
 
-    /// Lane 2 asks at once for what became fetchable while lane 1 is busy, once per event, and for partitions on trial after
-    /// an error. While lane 1 rests since a hot partition is at its credit, lane 2 asks for the node's other partitions with
-    /// the ordinary long poll.
+    /// A parked partition has no part in lane 1's poll. Once lane 2 has polled for it in vain, lane 1 waits for a moment only, to
+    /// take it into the long poll that follows.
+    fn session_wait(&self, node: &Node, asks: &[Ask]) -> MaxWait {
+        let quick = self.wait_of(node, Lane::Quick);
+        let polls = matches!(quick, Some(MaxWait::Short | MaxWait::Full));
+        if polls && asks.iter().any(|ask| ask.parked) {
+            MaxWait::Short
+        } else {
+            MaxWait::Full
+        }
+    }
+
+    /// For how long the lane's request in flight lets the broker wait.
+    fn wait_of(&self, node: &Node, lane: Lane) -> Option<MaxWait> {
+        let ticket = self.tickets.get(&node.ticket(lane)?)?;
+        Some(ticket.max_wait)
+    }
+
+    /// Lane 2 asks at once for what became fetchable while lane 1 is busy, and for partitions on trial after an error. What it
+    /// finds nothing of has no part in lane 1's long poll until that ends: lane 2 polls for it meanwhile, a moment at a time, so
+    /// that the next event does not wait behind it. While lane 1 rests since a hot partition is at its credit, lane 2 asks for the
+    /// node's other partitions with the ordinary long poll.
     fn consider_quick(&self, id: NodeId, node: &Node) -> Verdict {
         let lane_1_rests = node.wait(Lane::Session) == Some(Wait::Credit);
         let lane_1_busy = node.ticket(Lane::Session).is_some();
         let mut asks = Vec::new();
+        let mut at_once = false;
         for (candidate, partition) in self.led_by(id, node) {
-            let wanted = if partition.on_trial {
-                partition.eager
-            } else {
-                lane_1_rests || (lane_1_busy && partition.eager)
-            };
-            if !wanted {
+            if !self.is_for_quick(node, partition) {
                 continue;
             }
             if let Readiness::Ready(offset) = partition.readiness(self.credit()) {
+                // A partition in error answers at once and would end the long poll of the others. One whose high watermark is
+                // unknown cannot be parked: lane 1 would have to wait for the end of this poll.
+                let is_event = lane_1_busy || partition.high_watermark < 0;
+                at_once |= partition.on_trial || (partition.eager && is_event);
                 asks.push(Ask {
                     partition: candidate.partition,
                     epoch: partition.epoch,
@@ -353,18 +370,31 @@ impl<D> BufferMachine<D> {
                 });
             }
         }
-        // a partition in error answers at once and would end the long poll of the others
-        let on_trial = |ask: &Ask| {
-            self.partitions
-                .get(ask.partition)
-                .is_some_and(|partition| partition.on_trial)
-        };
-        let long_poll = lane_1_rests && !asks.iter().any(on_trial);
         if asks.is_empty() {
-            Verdict::Wait(Wait::Partitions)
-        } else {
-            Verdict::Ask { asks, long_poll }
+            return Verdict::Wait(Wait::Partitions);
         }
+        let max_wait = if at_once {
+            MaxWait::Zero
+        } else if lane_1_rests {
+            MaxWait::Full
+        } else {
+            MaxWait::Short
+        };
+        Verdict::Ask { asks, max_wait }
+    }
+
+    /// Whether lane 2 asks for a partition that is ready.
+    pub(super) fn is_for_quick(&self, node: &Node, partition: &Partition<D>) -> bool {
+        if partition.on_trial {
+            return partition.eager;
+        }
+        let lane_1_rests = node.wait(Lane::Session) == Some(Wait::Credit);
+        lane_1_rests
+            || match self.wait_of(node, Lane::Session) {
+                Some(_) if partition.eager => true,
+                Some(MaxWait::Full) => !partition.quick_failed && !mutated!(self, LeavesToLongPoll),
+                _ => false,
+            }
     }
 
     /// Lane 1 rests for the sake of a partition at its credit, and there is none: nobody looked again (I8).
@@ -416,7 +446,7 @@ impl<D> BufferMachine<D> {
         id: NodeId,
         lane: Lane,
         asks: Vec<Ask>,
-        long_poll: bool,
+        max_wait: MaxWait,
         size: u64,
         effects: &mut Effects<D>,
     ) {
@@ -429,6 +459,7 @@ impl<D> BufferMachine<D> {
                     partition.ticket = Some(ticket);
                 }
                 partition.eager = false;
+                partition.quick_failed = false;
                 partition.asked = true;
                 partitions.push((ask.partition, ask.epoch));
             }
@@ -443,6 +474,7 @@ impl<D> BufferMachine<D> {
                 lane,
                 reserved,
                 partitions,
+                max_wait,
                 max_bytes,
                 origin: Origin {
                     ticket,
@@ -472,7 +504,7 @@ impl<D> BufferMachine<D> {
             node: id,
             lane,
             plan,
-            long_poll,
+            max_wait,
             max_bytes,
             reserved,
             asks,

@@ -16,7 +16,7 @@ use record_batch::TopicPartition;
 
 use super::*;
 use crate::model::{
-    Ask, Candidate, CommittedOffset, Fetched, Flaw, Grant, Lease, Outcome, PartitionReply,
+    Ask, Candidate, CommittedOffset, Fetched, Flaw, Grant, Lease, MaxWait, Outcome, PartitionReply,
     TakeRequest,
 };
 use crate::{Backoff, Policy, TakeId};

@@ -18,6 +18,7 @@ mod group;
 mod idle_connections;
 mod known_end;
 mod leaders;
+mod liveness;
 mod memory;
 mod memory_kept;
 mod metrics;

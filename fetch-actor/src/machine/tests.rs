@@ -5,7 +5,7 @@ mod offers;
 mod replicas;
 mod touch;
 
-use buffer_actor::{Ask, FetchEpoch};
+use buffer_actor::{Ask, FetchEpoch, MaxWait};
 use session_actor::{PartitionLeader, Topic, TopicMetadata};
 use uuid::Uuid;
 
@@ -121,7 +121,7 @@ impl World {
             node,
             lane,
             plan,
-            long_poll: true,
+            max_wait: MaxWait::Full,
             max_bytes: 1000,
             reserved: 1500,
             asks: vec![Ask {

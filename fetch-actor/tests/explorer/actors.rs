@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use buffer_actor::machine::{BufferMachine, Reason};
-use buffer_actor::{Effect, Grant, Item, Lease, Outcome, Start, TakeRequest};
+use buffer_actor::{Effect, Grant, Item, Lane, Lease, MaxWait, Outcome, Start, TakeRequest};
 use fetch_actor::machine::{Effect as PlannerEffect, PlannerMachine};
 use session_actor::machine::Job;
 
@@ -181,12 +181,12 @@ impl World {
         if grant.asks.iter().any(|ask| ask.parked) {
             self.notes.see(Seen::Parked);
         }
-        if grant.lane == buffer_actor::Lane::Quick {
-            self.notes.see(if grant.long_poll {
-                Seen::QuickRest
-            } else {
-                Seen::QuickEvent
-            });
+        match (grant.lane, grant.max_wait) {
+            (Lane::Session, MaxWait::Full | MaxWait::Zero) => {}
+            (Lane::Session, MaxWait::Short) => self.notes.see(Seen::Settles),
+            (Lane::Quick, MaxWait::Zero) => self.notes.see(Seen::QuickEvent),
+            (Lane::Quick, MaxWait::Short) => self.notes.see(Seen::QuickPoll),
+            (Lane::Quick, MaxWait::Full) => self.notes.see(Seen::QuickRest),
         }
         let mut asks = [None; PARTITIONS];
         for ask in &grant.asks {
@@ -265,6 +265,9 @@ impl World {
                 self.buffer(|machine, _, effects| machine.leaders_changed(moved, effects));
             }
             ToBuffer::Done(ticket, outcome, received) => {
+                if matches!(outcome, Outcome::Failed) {
+                    self.note_failure(ticket);
+                }
                 self.tickets.retain(|live| live.id != ticket);
                 self.note_replies(&outcome);
                 self.buffer(|machine, now, effects| {
@@ -288,6 +291,16 @@ impl World {
                 self.buffer(|machine, now, effects| machine.take(now, request, effects));
             }
             ToBuffer::MemoryReleased => self.buffer(|_, _, _| ()),
+        }
+    }
+
+    /// What lane 2 failed to ask for is left to lane 1.
+    fn note_failure(&mut self, ticket: buffer_actor::TicketId) {
+        let mut live = self.tickets.iter();
+        if let Some(live) = live.find(|live| live.id == ticket && live.lane == Lane::Quick) {
+            for (ask, left) in live.asks.iter().zip(&mut self.left_to_lane_1) {
+                *left |= ask.is_some();
+            }
         }
     }
 
@@ -357,6 +370,7 @@ impl World {
                             ticket: None,
                             asks: [None; PARTITIONS],
                             excused: [false; PARTITIONS],
+                            is_long_poll: false,
                         }
                     }
                 };
@@ -379,13 +393,17 @@ impl World {
             ticket: Some(grant.ticket),
             asks: [None; PARTITIONS],
             excused: [false; PARTITIONS],
+            is_long_poll: grant.max_wait == MaxWait::Full,
         };
         if let Some(live) = self.tickets.iter().find(|live| live.id == grant.ticket) {
             work.asks = live.asks;
             work.excused = live.excused;
         }
-        for (ask, owed) in work.asks.iter().zip(&mut self.owed) {
-            *owed &= ask.is_none_or(|ask| ask.parked);
+        let marks = self.owed.iter_mut().zip(&mut self.left_to_lane_1);
+        for (ask, (owed, left)) in work.asks.iter().zip(marks) {
+            let is_asked = ask.is_some_and(|ask| !ask.parked);
+            *owed &= !is_asked;
+            *left &= !is_asked;
         }
         work
     }

@@ -145,6 +145,15 @@ impl World {
                 self.describe()
             ));
         }
+        let polls =
+            session.is_some_and(|lane| lane.work.as_ref().is_some_and(|work| work.is_long_poll));
+        let waits = reason == Reason::NextRequest && polls && !self.left_to_lane_1[p];
+        if waits && !busy(quick) && !rests(quick) {
+            return Err(format!(
+                "I8: partition {p} waits for the end of a long poll that does not name it, with lane 2 idle{}",
+                self.describe()
+            ));
+        }
         Ok(())
     }
 

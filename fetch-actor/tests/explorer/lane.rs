@@ -46,6 +46,7 @@ pub(crate) struct Work {
     pub(crate) asks: [Option<Ask>; PARTITIONS],
     /// Partitions that the request may leave out or forget, for a reason that I5 allows.
     pub(crate) excused: [bool; PARTITIONS],
+    pub(crate) is_long_poll: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -72,6 +72,8 @@ mutants! {
     a_seek_looks_not_again: SeekLooksNotAgain
         in "seek and pause" [Seek 1] breaks "I8" | "progress";
     a_resume_is_no_event: ResumeIsNoEvent
+        in "seek and pause" [Pause 2, Resume 2] breaks "I8";
+    an_empty_answer_leaves_a_partition_to_a_long_poll: LeavesToLongPoll
         in "seek and pause" [Pause 1, Resume 1] breaks "I8";
     a_reply_is_judged_by_its_offset: JudgesByOffset
         in "seek and pause" [Poll 1, Seek 1] breaks "I3";

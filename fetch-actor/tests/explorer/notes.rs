@@ -17,6 +17,10 @@ pub(crate) enum Seen {
     QuickEvent,
     /// Lane 2 polls while lane 1 rests.
     QuickRest,
+    /// Lane 2 polls for what has no part in lane 1's long poll.
+    QuickPoll,
+    /// Lane 1 waits for a moment only, to take in what lane 2 polls for.
+    Settles,
     Touched,
     Abandoned,
     LargerThanReserved,
@@ -35,7 +39,7 @@ pub(crate) enum Seen {
 }
 
 impl Seen {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Overdrawn,
         Self::Discarded,
         Self::StaleReply,
@@ -43,6 +47,8 @@ impl Seen {
         Self::Parked,
         Self::QuickEvent,
         Self::QuickRest,
+        Self::QuickPoll,
+        Self::Settles,
         Self::Touched,
         Self::Abandoned,
         Self::LargerThanReserved,

@@ -139,6 +139,8 @@ pub(crate) struct World {
     pub(crate) troubled: [bool; PARTITIONS],
     /// Became fetchable, and was not asked for since.
     pub(crate) owed: [bool; PARTITIONS],
+    /// Lane 2 failed to ask for it, and nothing did since.
+    pub(crate) left_to_lane_1: [bool; PARTITIONS],
     pub(crate) left: Allowances,
     /// There is something for the application that is not in the buffer, and no poll looked since.
     pub(crate) elsewhere: bool,
@@ -292,6 +294,7 @@ impl World {
             refresh_wanted: false,
             troubled: [false; PARTITIONS],
             owed: [false; PARTITIONS],
+            left_to_lane_1: [false; PARTITIONS],
             left: scenario.allowances,
             replies: FIRST_REPLY,
             elsewhere: false,
@@ -329,6 +332,7 @@ impl World {
         print.value(&(&self.lookups, &self.committed));
         print.value(&self.told_leaders);
         print.value(&(self.troubled, self.owed, self.elsewhere));
+        print.value(&self.left_to_lane_1);
         print.value(&self.left);
         print.finish()
     }

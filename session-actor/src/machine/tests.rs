@@ -1,7 +1,7 @@
 //! Scripts: what happens to a lane, and what it makes of it.
 
 use super::*;
-use buffer_actor::{Ask, FetchEpoch, Lane, NodeId};
+use buffer_actor::{Ask, FetchEpoch, Lane, MaxWait, NodeId};
 use uuid::Uuid;
 
 use crate::cluster::{Located, Topic};
@@ -99,7 +99,7 @@ fn grant(ticket: u64) -> Grant {
         node: NodeId(1),
         lane: Lane::Session,
         plan: 1,
-        long_poll: true,
+        max_wait: MaxWait::Full,
         max_bytes: 1000,
         reserved: 1200,
         asks: vec![Ask {

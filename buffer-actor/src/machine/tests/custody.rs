@@ -134,7 +134,7 @@ fn f026_b182_a_seek_voids_what_is_in_flight_even_back_to_the_same_offset() {
         machine.seek(now, &tp(0), 0, effects).unwrap();
     });
     let second = grant(effects).unwrap();
-    assert_eq!((second.lane, second.long_poll), (Lane::Quick, false));
+    assert_eq!((second.lane, second.max_wait), (Lane::Quick, MaxWait::Zero));
     assert_ne!(second.asks[0].epoch, first.asks[0].epoch);
     world.done(&first, vec![data(&first.asks[0], 10, 100)]);
     assert_eq!(world.take(), []);

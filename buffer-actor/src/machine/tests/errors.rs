@@ -54,7 +54,10 @@ fn b185_b186_b188_each_code_has_its_consequences() {
         world.reserve(Lane::Quick);
         // then asked for again at the same offset, apart from the others
         let retried = grant(world.wait_for_deadline(Duration::from_millis(pause))).unwrap();
-        assert_eq!((retried.lane, retried.long_poll), (Lane::Quick, false));
+        assert_eq!(
+            (retried.lane, retried.max_wait),
+            (Lane::Quick, MaxWait::Zero)
+        );
         assert_eq!(offsets(&retried), [(0, false)]);
         // an answer without an error brings it back into the session
         world.done(&retried, vec![data(&retried.asks[0], 0, 0)]);

@@ -20,7 +20,7 @@ fn while_a_hot_partition_is_at_its_credit_lane_2_polls_for_the_others() {
     let mut world = World::new(config(), 2);
     hot_at_credit(&mut world);
     let quiet = world.reserve(Lane::Quick).unwrap();
-    assert!(quiet.long_poll);
+    assert_eq!(quiet.max_wait, MaxWait::Full);
     assert_eq!(offsets(&quiet), [(0, false)]);
     assert_eq!(world.machine.reason(world.ids[0]), Some(Reason::Credit));
     assert_eq!(world.machine.reason(world.ids[1]), Some(Reason::InFlight));
@@ -83,7 +83,7 @@ fn f028_b181_resuming_what_is_not_paused_does_nothing() {
 }
 
 #[test]
-fn what_becomes_fetchable_during_a_long_poll_goes_out_on_lane_2_once() {
+fn what_becomes_fetchable_during_a_long_poll_goes_out_on_lane_2_until_lane_1_takes_it() {
     let mut world = World::new(config(), 2);
     world.run(|machine, _, effects| machine.pause([&tp(1)], true, effects).unwrap());
     let first = world.reserve(Lane::Session).unwrap();
@@ -92,17 +92,63 @@ fn what_becomes_fetchable_during_a_long_poll_goes_out_on_lane_2_once() {
         machine.pause([&tp(1)], false, effects).unwrap();
     });
     let quick = grant(effects).unwrap();
-    assert_eq!((quick.lane, quick.long_poll), (Lane::Quick, false));
-    // an empty answer: it waits for lane 1, which takes it into the session
+    assert_eq!((quick.lane, quick.max_wait), (Lane::Quick, MaxWait::Zero));
+    // an empty answer: it has no part in lane 1's long poll, so lane 2 polls for it, for a moment
     world.done(&quick, vec![data(&quick.asks[0], 0, 0)]);
+    let polls = world.reserve(Lane::Quick).unwrap();
+    assert_eq!(polls.max_wait, MaxWait::Short);
+    // lane 1's long poll ends: the next one does not begin without it
+    world.done(&first, Vec::new());
+    let second = world.reserve(Lane::Session).unwrap();
+    assert_eq!(offsets(&second), [(0, false), (0, true)]);
+    assert_eq!(second.max_wait, MaxWait::Short);
+    world.done(&polls, vec![data(&polls.asks[0], 0, 0)]);
     assert_eq!(world.reserve(Lane::Quick), None);
     assert_eq!(
         world.machine.reason(world.ids[1]),
         Some(Reason::NextRequest)
     );
-    world.done(&first, Vec::new());
-    let second = world.reserve(Lane::Session).unwrap();
-    assert_eq!(second.asks.len(), 2);
+    world.done(&second, Vec::new());
+    let third = world.reserve(Lane::Session).unwrap();
+    assert_eq!(offsets(&third), [(0, false), (0, false)]);
+    assert_eq!(third.max_wait, MaxWait::Full);
+    assert_eq!(world.machine.reason(world.ids[1]), Some(Reason::InFlight));
+}
+
+#[test]
+fn what_lane_2_polls_for_does_not_keep_a_newcomer_waiting_for_longer_than_a_moment() {
+    let mut world = World::new(config(), 3);
+    world.run(|machine, _, effects| machine.pause([&tp(1), &tp(2)], true, effects).unwrap());
+    world.reserve(Lane::Session).unwrap();
+    world.reserve(Lane::Quick);
+    let effects = world.run(|machine, _, effects| {
+        machine.pause([&tp(1)], false, effects).unwrap();
+    });
+    let first = grant(effects).unwrap();
+    world.done(&first, vec![data(&first.asks[0], 0, 0)]);
+    let polls = world.reserve(Lane::Quick).unwrap();
+    assert_eq!(polls.max_wait, MaxWait::Short);
+    world.run(|machine, _, effects| machine.pause([&tp(2)], false, effects).unwrap());
+    world.done(&polls, vec![data(&polls.asks[0], 0, 0)]);
+    // with a newcomer among them, at once
+    let both = world.reserve(Lane::Quick).unwrap();
+    assert_eq!((both.asks.len(), both.max_wait), (2, MaxWait::Zero));
+}
+
+#[test]
+fn a_newcomer_beside_a_hot_partition_at_its_credit_is_asked_for_without_a_wait_before_it_is_polled_for()
+ {
+    let mut world = World::new(config(), 3);
+    world.run(|machine, _, effects| machine.pause([&tp(2)], true, effects).unwrap());
+    hot_at_credit(&mut world);
+    world.run(|machine, _, effects| machine.pause([&tp(2)], false, effects).unwrap());
+    // its high watermark is not known, so lane 1 cannot park it: it must not have to wait for a long poll
+    let first = world.reserve(Lane::Quick).unwrap();
+    assert_eq!((first.asks.len(), first.max_wait), (2, MaxWait::Zero));
+    let replies = first.asks.iter().map(|ask| data(ask, 0, 0)).collect();
+    world.done(&first, replies);
+    let second = world.reserve(Lane::Quick).unwrap();
+    assert_eq!((second.asks.len(), second.max_wait), (2, MaxWait::Full));
 }
 
 /// Lane 1 is in a long poll, and partition 0 was sought: lane 2's grant.
