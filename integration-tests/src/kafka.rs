@@ -43,6 +43,7 @@ mod ports;
 mod probe;
 mod process;
 mod produce;
+mod production;
 mod properties;
 mod tools;
 mod topics;
@@ -59,4 +60,5 @@ pub use produce::{
     Codec, ExplicitRecord, Key, Outcome, Partitioning, Place, ProduceSpec, Produced,
     ProducedPartition, Transactions, Value,
 };
+pub use production::{Acknowledged, Production};
 pub use topics::{Committed, Offset, PartitionDescription, TopicDescription};
