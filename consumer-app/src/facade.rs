@@ -439,8 +439,9 @@ impl Handler<Close> for FacadeActor {
         let fetch = self.fetch.clone();
         let closing = async move {
             if let Some((coordinator, left)) = left {
-                // dropped by the coordinator when it has left the group
-                let _ = tokio::time::timeout_at(until, left).await;
+                // dropped by the coordinator when it has left the group or its time is over: then it tells the listener what is lost,
+                // so it is not stopped before
+                let _ = left.await;
                 coordinator.do_send(Stop);
             }
             let (done, closed) = oneshot::channel();

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use consumer_app::{Consumer, RebalanceContext, RebalanceListener, TopicPartition};
-use test_broker::TestBroker;
+use test_broker::{ApiKey, Fault, TestBroker};
 use tokio::sync::Semaphore;
 
 use super::support::{
-    Listener, Protocol, committed, each, each_of, manual, member_id, members, owns, read,
+    Listener, Protocol, automatic, committed, each, each_of, joined, manual, member_id, members, owns,
+    read,
 };
 use crate::support::{broker, offsets_of, produce, settle, tp};
 
@@ -219,6 +220,23 @@ fn b198_close_calls_revoked_and_what_it_commits_is_committed() {
         assert_eq!(told.commits(), [Ok(())]);
         assert_eq!(committed(&broker, 0), Some(3));
         assert!(members(&broker) == 0);
+    });
+}
+
+/// The coordinator does not answer, so what was given is not committed in time: whoever works on it hears that it is lost.
+#[test]
+fn b198_close_calls_lost_when_its_time_is_over() {
+    each(|protocol| async move {
+        let broker = broker(1);
+        produce(&broker, 0, 5);
+        let told = Listener::default();
+        let builder = automatic(&broker, protocol).rebalance_listener(told.clone());
+        let mut consumer = joined(builder, 1).await;
+        read(&mut consumer, 3).await;
+        told.calls();
+        broker.inject(Fault::silence().on(ApiKey::OffsetCommit));
+        consumer.close(Duration::from_secs(5)).await.unwrap();
+        assert_eq!(told.calls(), [("lost", vec![0])]);
     });
 }
 
