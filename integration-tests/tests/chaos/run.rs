@@ -58,7 +58,7 @@ fn story(world: &Arc<World>, seed: Seed) -> Result<()> {
     let production = Production::start(
         Arc::clone(&world.kafka),
         records(seed),
-        Duration::from_millis(50),
+        Duration::from_millis(20),
     );
     let clients = Clients::start(world, seed);
     let faults = trouble(world, seed, || clients.check())?;
@@ -125,7 +125,7 @@ fn records(seed: Seed) -> ProduceSpec {
     let codec = seed.rng(2).choice(Codec::ALL).unwrap_or(Codec::None);
     ProduceSpec {
         topic: TOPIC.into(),
-        records: 240,
+        records: 600,
         keys: vec![
             Key::Numbered {
                 distinct: 1_000,
