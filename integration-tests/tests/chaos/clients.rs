@@ -9,7 +9,6 @@ use anyhow::{Context, Result, anyhow, ensure};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::at_least_once::AtLeastOnce;
 use super::exactly_once::ExactlyOnce;
 use super::member::{self, Group};
 use super::reader;
@@ -144,17 +143,12 @@ impl Clients {
     }
 
     /// Has all of them commit and close.
-    pub(crate) fn end(self) -> Result<(Shared<ExactlyOnce>, Vec<(Group, Shared<AtLeastOnce>)>)> {
+    pub(crate) fn end(self) -> Result<(Shared<ExactlyOnce>, Vec<Group>)> {
         self.phase.send_replace(Phase::End);
         let ended = self.thread.join();
         ended
             .map_err(|_| anyhow!("the consumers' thread panicked"))?
             .context("a consumer")?;
-        let groups = self.groups.into_iter();
-        let groups = groups.map(|group| {
-            let checker = group.checker.clone();
-            (group, checker)
-        });
-        Ok((self.reader, groups.collect()))
+        Ok((self.reader, self.groups))
     }
 }

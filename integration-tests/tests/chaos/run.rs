@@ -78,8 +78,8 @@ fn story(world: &Arc<World>, seed: Seed) -> Result<()> {
     reader.compare(&acknowledged);
     ensure!(reader.violations.is_empty(), "{:#?}", reader.violations);
     let mut again = Vec::new();
-    for (group, checker) in groups {
-        let checker = checker.lock();
+    for group in groups {
+        let checker = group.checker.lock();
         ensure!(
             checker.violations.is_empty(),
             "{}: {:#?}",

@@ -1,5 +1,10 @@
 //! The cluster, the producer, the members, and what happens to them when.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "waits for processes, by the wall clock"
+)]
+
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
