@@ -37,12 +37,16 @@ impl ExactlyOnce {
         came.all.add(offset, key, value);
     }
 
+    /// The next offset to come.
+    pub(crate) fn next(&self, partition: i32) -> i64 {
+        self.came.get(&partition).map_or(0, |came| came.end)
+    }
+
     /// By partition, how many records of those before `ends` are still to come.
     pub(crate) fn missing(&self, ends: &BTreeMap<i32, i64>) -> BTreeMap<i32, i64> {
-        let at = |partition| self.came.get(&partition).map_or(0, |came| came.end);
         let missing = ends
             .iter()
-            .map(|(partition, end)| (*partition, end - at(*partition)));
+            .map(|(partition, end)| (*partition, end - self.next(*partition)));
         missing.filter(|(_, missing)| *missing > 0).collect()
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use consumer_app::{Consumer, ConsumerBuilder, ConsumerHandle, Error, TopicPartition};
 use fastrand::Rng;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::clients::{Common, Phase, Shared};
 use super::exactly_once::ExactlyOnce;
@@ -54,9 +54,17 @@ pub(crate) async fn run(common: Common, checker: Shared<ExactlyOnce>) -> Result<
             break;
         }
         let patience = Duration::from_millis(random.u64(1..300));
-        match consumer.poll(patience).await {
-            Ok(records) => checker.lock().given(&records),
-            Err(error) => {
+        let polled = if random.bool() {
+            Some(consumer.poll(patience).await)
+        } else {
+            // dropped wherever it is
+            let polled = timeout(patience, consumer.poll(10 * patience));
+            polled.await.ok()
+        };
+        match polled {
+            None => {}
+            Some(Ok(records)) => checker.lock().given(&records),
+            Some(Err(error)) => {
                 tracing::info!("the reader's poll: {error}");
                 if !error.is_retriable() {
                     checker.lock().violations.push(format!("poll: {error}"));
@@ -66,17 +74,18 @@ pub(crate) async fn run(common: Common, checker: Shared<ExactlyOnce>) -> Result<
         if phase == Phase::Finish {
             consumer.resume(&all).await?;
         } else {
-            at_times(&consumer, &all, &mut random).await?;
+            at_times(&consumer, &all, &checker, &mut random).await?;
         }
     }
     consumer.close(Duration::from_secs(10)).await?;
     Ok(())
 }
 
-/// Pauses some, resumes some, or rests.
+/// Pauses some, resumes some, seeks to where it is, or rests.
 async fn at_times(
     consumer: &ConsumerHandle,
     all: &[TopicPartition],
+    checker: &Shared<ExactlyOnce>,
     random: &mut Rng,
 ) -> Result<(), Error> {
     let some: Vec<_> = all.iter().filter(|_| random.bool()).collect();
@@ -84,6 +93,13 @@ async fn at_times(
         0 => consumer.pause(some).await,
         1 | 2 => consumer.resume(some).await,
         3 => {
+            for partition in some {
+                let next = checker.lock().next(partition.partition());
+                consumer.seek(partition, next).await?;
+            }
+            Ok(())
+        }
+        4 => {
             sleep(Duration::from_millis(random.u64(..500))).await;
             Ok(())
         }
