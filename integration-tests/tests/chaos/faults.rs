@@ -203,6 +203,9 @@ impl World {
         let Whose::Node(to) = drawn.whose else {
             return Ok(());
         };
+        // two that want to move the same one would wait for each other
+        let taken = self.troubled_partitions.take(drawn.partition, usize::MAX);
+        let Some(_taken) = taken else { return Ok(()) };
         match self.kafka.move_leader(topic, partition, to) {
             Ok(()) => self.tell(&format!("MoveLeader: node {to} leads {topic}-{partition}")),
             // the node is away, or does not catch up in time

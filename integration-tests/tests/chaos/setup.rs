@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -96,8 +96,10 @@ pub(crate) struct World {
     pub(crate) kafka: Arc<Cluster>,
     pub(crate) network: Network,
     lines: BTreeMap<i32, Line>,
-    pub(crate) troubled_brokers: Troubled,
-    pub(crate) troubled_lines: Troubled,
+    pub(crate) troubled_brokers: Troubled<i32>,
+    pub(crate) troubled_lines: Troubled<i32>,
+    /// Topics and partitions whose leader is about to move.
+    pub(crate) troubled_partitions: Troubled<(&'static str, i32)>,
     begin: Instant,
 }
 
@@ -109,6 +111,8 @@ impl World {
             // a broker that is away is noticed, and let in again, soon; and so are members
             .property("broker.session.timeout.ms", "3000")
             .property("broker.heartbeat.interval.ms", "300")
+            .property("replica.socket.timeout.ms", "3000")
+            .property("replica.lag.time.max.ms", "5000")
             .property("group.min.session.timeout.ms", "1000")
             .property("group.consumer.min.session.timeout.ms", "1000")
             .property("group.consumer.session.timeout.ms", "6000")
@@ -136,6 +140,7 @@ impl World {
             lines,
             troubled_brokers: Troubled::default(),
             troubled_lines: Troubled::default(),
+            troubled_partitions: Troubled::default(),
             begin: Instant::now(),
         })
     }
@@ -159,32 +164,40 @@ impl World {
     }
 }
 
-/// Nodes to which something happens.
-#[derive(Default)]
-pub(crate) struct Troubled(Mutex<BTreeSet<i32>>);
+/// Those to which something happens.
+pub(crate) struct Troubled<T>(Mutex<BTreeSet<T>>);
 
-impl Troubled {
-    /// Takes a node until the answer is dropped; `None` if it is taken, or if `at_most` are.
-    pub(crate) fn take(&self, node: i32, at_most: usize) -> Option<Taken<'_>> {
-        let mut nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (nodes.len() < at_most && nodes.insert(node)).then(|| Taken { of: self, node })
+impl<T> Default for Troubled<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Copy + Ord> Troubled<T> {
+    /// Takes one until the answer is dropped; `None` if it is taken, or if `at_most` are.
+    pub(crate) fn take(&self, one: T, at_most: usize) -> Option<Taken<'_, T>> {
+        let mut taken = self.lock();
+        (taken.len() < at_most && taken.insert(one)).then(|| Taken { of: self, one })
     }
 
     /// Whether no more than one is taken.
     pub(crate) fn is_alone(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len() <= 1
+        self.lock().len() <= 1
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-pub(crate) struct Taken<'a> {
-    of: &'a Troubled,
-    node: i32,
+pub(crate) struct Taken<'a, T: Copy + Ord> {
+    of: &'a Troubled<T>,
+    one: T,
 }
 
-impl Drop for Taken<'_> {
+impl<T: Copy + Ord> Drop for Taken<'_, T> {
     fn drop(&mut self) {
-        let mut nodes = self.of.0.lock().unwrap_or_else(PoisonError::into_inner);
-        nodes.remove(&self.node);
+        self.of.lock().remove(&self.one);
     }
 }
 
