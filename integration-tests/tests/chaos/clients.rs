@@ -121,21 +121,31 @@ impl Clients {
         Ok(())
     }
 
-    /// Waits until everything before `ends` came to all.
-    pub(crate) fn await_ends(&self, ends: &BTreeMap<i32, i64>, limit: Duration) -> Result<()> {
+    /// Waits until everything before `ends` came to all, and tells after how long it had to whom.
+    pub(crate) fn await_ends(
+        &self,
+        ends: &BTreeMap<i32, i64>,
+        limit: Duration,
+    ) -> Result<BTreeMap<&'static str, Duration>> {
         self.phase.send_replace(Phase::Finish);
         let begin = Instant::now();
+        let mut complete = BTreeMap::new();
         loop {
             self.check()?;
-            let mut missing = vec![("the reader", self.reader.lock().missing(ends))];
+            let mut missing = vec![("reader", self.reader.lock().missing(ends))];
             let groups = self.groups.iter();
             missing.extend(groups.map(|group| (group.name, group.checker.lock().missing(ends))));
-            missing.retain(|(_, missing)| !missing.is_empty());
-            if missing.is_empty() {
-                return Ok(());
+            let took = begin.elapsed();
+            for (name, missing) in &missing {
+                if missing.is_empty() {
+                    complete.entry(*name).or_insert(took);
+                }
+            }
+            if complete.len() == missing.len() {
+                return Ok(complete);
             }
             ensure!(
-                begin.elapsed() < limit,
+                took < limit,
                 "after {limit:?} without a fault this many records are missing, by partition: {missing:?}"
             );
             thread::sleep(Duration::from_millis(100));

@@ -11,9 +11,6 @@ use integration_tests::kafka::Error;
 use super::member::{CLASSIC, CONSUMER};
 use super::setup::{NODES, Network, OFFSETS, OFFSETS_PARTITIONS, PARTITIONS, Seed, TOPIC, World};
 
-/// How many brokers may be away at a time: with two of three nothing can be written, and much cannot be read.
-const BROKERS_AWAY: usize = 2;
-
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     /// SIGKILL, and started again.
@@ -48,6 +45,8 @@ struct Drawn {
     fault: Fault,
     whose: Whose,
     length: Duration,
+    /// How many brokers may be away with this one. With two of three away nothing can be written, and much cannot be read.
+    away_at_most: usize,
     /// Of a leader that moves: the topic and its partition.
     partition: (&'static str, i32),
 }
@@ -88,6 +87,7 @@ impl Drawn {
             fault,
             whose,
             length: Duration::from_millis(random.u64(length)),
+            away_at_most: if random.u8(..4) == 0 { 2 } else { 1 },
             partition,
         }
     }
@@ -146,7 +146,7 @@ impl World {
     }
 
     fn broker(&self, node: i32, drawn: Drawn) -> Result<()> {
-        let Some(_taken) = self.troubled_brokers.take(node, BROKERS_AWAY) else {
+        let Some(_taken) = self.troubled_brokers.take(node, drawn.away_at_most) else {
             return Ok(());
         };
         let (fault, length) = (drawn.fault, drawn.length);
