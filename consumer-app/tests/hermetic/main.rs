@@ -23,6 +23,7 @@ mod memory;
 mod memory_kept;
 mod metrics;
 mod offsets;
+mod overlap;
 mod panics;
 mod polls;
 mod records;
