@@ -56,8 +56,7 @@ use crate::error::PartitionError;
 use crate::ids::{FetchEpoch, Lane, NodeId, PartitionId, TicketId};
 use crate::model::{
     BufferConfig, Completed, Effect, Item, Lookup, LookupCommitted, MaxWait, Origin, ResetPolicy,
-    ResetTo, Sought,
-    Start,
+    ResetTo, Sought, Start,
 };
 
 /// What the machine tells others, in order. `D` is the type of the records, which the machine never looks at.

@@ -464,6 +464,8 @@ fn an_answer_with_nonsense_indices_sizes_nothing() {
         leader: None,
         leader_epoch: 0,
         replicas: Vec::new(),
+        in_sync: Vec::new(),
+        offline: Vec::new(),
     });
     let effects = world.answer(nonsense);
     let snapshot = published(&effects).unwrap();

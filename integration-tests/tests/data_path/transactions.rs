@@ -31,7 +31,10 @@ async fn b090_three_producers_of_whose_records_two_in_five_are_aborted() -> Resu
     // of this nothing is given where only what is committed is
     let open = KAFKA.produce(spec("open", 60, 60, Codec::None, true))?;
     let ends = KAFKA.end_offsets(TOPIC)?;
-    assert_eq!(ends.values().sum::<i64>(), stable.values().sum::<i64>() + 60);
+    assert_eq!(
+        ends.values().sum::<i64>(),
+        stable.values().sum::<i64>() + 60
+    );
     let (mut all, mut committed) = (open.all, Tally::default());
     for produced in &produced {
         all.merge(&produced.all);
@@ -41,7 +44,12 @@ async fn b090_three_producers_of_whose_records_two_in_five_are_aborted() -> Resu
     assert_eq!(committed.records, 119_800);
     for (isolation, level, ends, expected) in [
         (Isolation::ReadUncommitted, "read_uncommitted", ends, all),
-        (Isolation::ReadCommitted, "read_committed", stable, committed),
+        (
+            Isolation::ReadCommitted,
+            "read_committed",
+            stable,
+            committed,
+        ),
     ] {
         let mut consumer = consumer().set("isolation.level", level).build().await?;
         let reading = read_to(&mut consumer, TOPIC, &ends, |_, _| {}).await?;
@@ -71,7 +79,10 @@ fn await_stable() -> Result<BTreeMap<i32, i64>> {
     for _ in 0..100 {
         let stable = KAFKA.list_offsets(TOPIC, Offset::LatestStable)?;
         let ends = KAFKA.end_offsets(TOPIC)?;
-        if stable.into_iter().all(|(partition, stable)| stable == ends.get(&partition).copied()) {
+        if stable
+            .into_iter()
+            .all(|(partition, stable)| stable == ends.get(&partition).copied())
+        {
             return Ok(ends);
         }
         thread::sleep(Duration::from_millis(100));

@@ -8,8 +8,8 @@ use test_broker::{ApiKey, Fault, TestBroker};
 use tokio::sync::Semaphore;
 
 use super::support::{
-    Listener, Protocol, automatic, committed, each, each_of, joined, manual, member_id, members, owns,
-    read,
+    Listener, Protocol, automatic, committed, each, each_of, joined, manual, member_id, members,
+    owns, read,
 };
 use crate::support::{broker, offsets_of, produce, settle, tp};
 
