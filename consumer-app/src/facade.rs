@@ -355,7 +355,8 @@ fn metadata_config(config: &ConsumerConfig) -> MetadataConfig {
             .iter()
             .map(|server| Address::new(server.host(), server.port()))
             .collect(),
-        rebootstrap: config.metadata_recovery_strategy() == MetadataRecoveryStrategy::Rebootstrap,
+        rebootstrap: (config.metadata_recovery_strategy() == MetadataRecoveryStrategy::Rebootstrap)
+            .then(|| config.metadata_recovery_rebootstrap_trigger()),
         retry: retry(config),
         reconnect: reconnect(config),
         request_timeout: config.request_timeout(),

@@ -7,6 +7,7 @@
 
 mod failures {
     pub(crate) mod away;
+    pub(crate) mod elections;
     pub(crate) mod follower;
     pub(crate) mod leaders;
     pub(crate) mod recreated;

@@ -32,8 +32,9 @@ const FAILURES_BEFORE_TOLD: u32 = 3;
 pub(crate) struct MetadataConfig {
     /// `bootstrap.servers`.
     pub(crate) bootstrap: Vec<Address>,
-    /// `metadata.recovery.strategy`: begin again with them when no known broker answers (KIP-899).
-    pub(crate) rebootstrap: bool,
+    /// `metadata.recovery.strategy` and `metadata.recovery.rebootstrap.trigger.ms`: begin again with them when no known broker answers
+    /// (KIP-899), and before any is asked when none has for so long (KIP-1102). `None`: never.
+    pub(crate) rebootstrap: Option<Duration>,
     /// `retry.backoff.ms` and `.max.ms`.
     pub(crate) retry: Backoff,
     /// `reconnect.backoff.ms` and `.max.ms`.
@@ -346,9 +347,12 @@ impl MetadataMachine {
     /// A broker answered that this client shall forget the brokers that it knows (KIP-1102).
     pub(super) fn rebootstrap(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         self.turns.failed();
-        self.refresh.distrust(&self.snapshot);
-        self.refresh
-            .failed(now, &self.snapshot, &self.config.bootstrap);
+        // without permission to begin again it is an answer of no use, as in the Java client
+        if self.config.rebootstrap.is_some() {
+            self.refresh.distrust(&self.snapshot);
+        }
+        let bootstrap = self.bootstrap();
+        self.refresh.failed(now, &self.snapshot, &bootstrap);
         self.act(now, effects);
     }
 
@@ -480,7 +484,9 @@ impl MetadataMachine {
         }
         let bootstrap = self.bootstrap();
         self.refresh.want(!self.turns.is_empty());
-        if let Some(attempt) = self.refresh.next(now, &self.snapshot, &bootstrap) {
+        let trigger = self.config.rebootstrap.unwrap_or_default();
+        let attempt = self.refresh.next(now, &self.snapshot, &bootstrap, trigger);
+        if let Some(attempt) = attempt {
             self.silent_since.get_or_insert(now);
             let topics = self.next_topics();
             effects.push(Effect::AskMetadata {
@@ -494,7 +500,7 @@ impl MetadataMachine {
 
     /// Whom to begin again with.
     fn bootstrap(&self) -> Vec<Address> {
-        if self.config.rebootstrap || self.snapshot.brokers.is_empty() {
+        if self.config.rebootstrap.is_some() || self.snapshot.brokers.is_empty() {
             self.config.bootstrap.clone()
         } else {
             Vec::new()

@@ -27,6 +27,8 @@ pub(super) struct Refresh {
     doubted: HashSet<Address>,
     /// Rounds in a row in which nobody answered.
     failed_rounds: u32,
+    /// The first request since the last answer.
+    unanswered_since: Option<Instant>,
     /// Successful answers since the last one that brought what was wanted.
     fruitless: u32,
     /// Where the next round begins, so that no broker is asked by everybody.
@@ -58,6 +60,7 @@ impl Refresh {
             tried: HashSet::new(),
             doubted: HashSet::new(),
             failed_rounds: 0,
+            unanswered_since: None,
             fruitless: 0,
             turn: seed as usize,
         }
@@ -78,12 +81,14 @@ impl Refresh {
         self.failed_rounds
     }
 
-    /// The next request, if one is due.
+    /// The next request, if one is due. The bootstrap servers are asked when no known broker answers, and before all others when none
+    /// has for `trigger` (KIP-1102): to try many that do not even refuse takes long.
     pub(super) fn next(
         &mut self,
         now: Instant,
         snapshot: &ClusterSnapshot,
         bootstrap: &[Address],
+        trigger: Duration,
     ) -> Option<Attempt> {
         if !self.wanted || self.in_flight || self.not_before.is_some_and(|at| at > now) {
             return None;
@@ -100,6 +105,8 @@ impl Refresh {
             node: None,
             address: address.clone(),
         });
+        let waited = self.unanswered_since.map(|since| now - since);
+        let overdue = waited.is_some_and(|waited| waited > trigger);
         let start = self.turn.checked_rem(known.len()).unwrap_or(0);
         let mut candidates: Vec<Peer> = known[start..]
             .iter()
@@ -110,7 +117,11 @@ impl Refresh {
             .collect();
         // the order is kept otherwise
         candidates.sort_by_key(|peer| self.doubted.contains(&peer.address));
+        if overdue {
+            candidates.sort_by_key(|peer| peer.node.is_some());
+        }
         let peer = candidates.into_iter().next()?;
+        self.unanswered_since.get_or_insert(now);
         let tries = u32::try_from(self.tried.len()).unwrap_or(u32::MAX).min(10);
         self.tried.insert(peer.address.clone());
         self.in_flight = true;
@@ -125,6 +136,7 @@ impl Refresh {
     pub(super) fn succeeded(&mut self, now: Instant, fruitful: bool) {
         self.in_flight = false;
         self.failed_rounds = 0;
+        self.unanswered_since = None;
         self.tried.clear();
         self.doubted.clear();
         self.turn = self.turn.wrapping_add(1);

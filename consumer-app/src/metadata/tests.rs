@@ -102,7 +102,7 @@ impl World {
     fn new() -> Self {
         let config = MetadataConfig {
             bootstrap: vec![address(91), address(92)],
-            rebootstrap: true,
+            rebootstrap: Some(Duration::from_secs(300)),
             retry: Backoff {
                 base: Duration::from_millis(100),
                 max: Duration::from_secs(1),

@@ -352,3 +352,46 @@ fn a_seek_while_the_leader_is_asked_wins() {
         assert!(again.count() >= 1);
     });
 }
+
+/// The commit has the epoch of the last record, and whoever goes on there has the leader asked about it before the first fetch.
+#[test]
+fn f034_b119_a_committed_position_in_a_truncated_log_is_not_trusted() {
+    for reset in ["earliest", "none"] {
+        run(async {
+            let broker = broker_of(2, 1);
+            for _ in 0..10 {
+                produce(&broker, 0, 1);
+            }
+            let member = || {
+                builder(&broker)
+                    .set("group.id", "g")
+                    .set("auto.offset.reset", reset)
+                    .spawn_local()
+                    .unwrap()
+            };
+            let mut first = member();
+            first.assign_at([(tp(0), 0)]).await.unwrap();
+            read(&mut first, 10).await;
+            first.commit().await.unwrap();
+            first.close(Duration::from_secs(1)).await.unwrap();
+            let committed = broker.committed("g", "t", 0).unwrap();
+            assert_eq!((committed.offset, committed.leader_epoch), (10, 0));
+
+            elect_uncleanly(&broker, 2, 9);
+            produce(&broker, 0, 5);
+            broker.clear_requests();
+            let mut second = member();
+            second.assign([tp(0)]).await.unwrap();
+            if reset == "none" {
+                let error = poll_error(&mut second).await;
+                assert_eq!(partition_error(error), truncated(10, Some((0, 9))));
+                assert_eq!(asked_offsets(&broker, &tp(0)), [0; 0]);
+            } else {
+                assert_eq!(read(&mut second, 5).await, (9..14).collect::<Vec<_>>());
+                assert_eq!(asked_offsets(&broker, &tp(0))[0], 9);
+            }
+            // nothing was reset
+            assert_eq!(count(&broker, 2, ApiKey::ListOffsets), 0);
+        });
+    }
+}
