@@ -40,6 +40,15 @@ pub(super) async fn run(seed: u64, cuts: Cuts, checker: Checker) -> turmoil::Res
                 .unwrap_or_default()
                 .to_owned(),
         ),
+        // in half of the seeds followers are read from
+        (
+            "client.rack",
+            random
+                .choice(["", "", "", "a", "b", "c"])
+                .unwrap_or_default()
+                .to_owned(),
+        ),
+        ("metadata.max.age.ms", random.u32(1_000..20_000).to_string()),
     ];
     checker
         .borrow_mut()
