@@ -17,6 +17,8 @@ use crate::shared::PartitionState;
 
 /// Buffers are made in multiples of this, so that replies of about one size share them.
 const GRAIN: usize = 16 * 1024;
+/// Of the memory, one in so many bytes may be in buffers of replies and not be filled.
+const MOST_WASTED: usize = 16;
 /// Smaller ones are not worth keeping.
 const SMALLEST_KEPT: usize = GRAIN;
 
@@ -32,6 +34,8 @@ struct Shared {
     idle: Mutex<Vec<Vec<u8>>>,
     /// Capacity of all buffers, in use or idle.
     allocated: AtomicU64,
+    /// What buffers in use have beyond what counts of them.
+    wasted: AtomicU64,
     /// Bytes that count and are alive.
     alive: AtomicU64,
     /// Bytes of them that the consumer itself has need of.
@@ -54,6 +58,7 @@ impl Memory {
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
             idle: Mutex::new(Vec::new()),
             allocated: AtomicU64::new(0),
+            wasted: AtomicU64::new(0),
             alive: AtomicU64::new(0),
             claimed: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
@@ -92,10 +97,13 @@ impl Memory {
     }
 
     fn seal(&self, filled: Vec<u8>, counted: u64, lent: Option<Arc<PartitionState>>) -> Bytes {
+        let wasted = (filled.capacity() as u64).saturating_sub(counted);
+        self.0.wasted.fetch_add(wasted, Ordering::Relaxed);
         self.0.alive.fetch_add(counted, Ordering::Relaxed);
         Bytes::from_owner(Owner {
             buffer: filled,
             counted,
+            wasted,
             lent,
             shared: Arc::clone(&self.0),
         })
@@ -139,10 +147,20 @@ impl Shared {
             .min_by_key(|(_, buffer)| buffer.capacity())
             .map(|(index, _)| index);
         if let Some(index) = fits {
-            return idle.swap_remove(index);
+            let mut buffer = idle.swap_remove(index);
+            let wasted = usize::try_from(self.wasted.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
+            let more = buffer.capacity().saturating_sub(rounded);
+            if wasted.saturating_add(more) > self.limit / MOST_WASTED {
+                // its end is given back to the system, and nothing is copied
+                let had = buffer.capacity();
+                buffer.truncate(rounded);
+                buffer.shrink_to(rounded);
+                self.resized(had, buffer.capacity());
+            }
+            return buffer;
         }
         // make room among what lies idle before more is taken from the system
-        while self.allocated() + rounded > self.limit
+        while self.allocated().saturating_add(rounded) > self.limit
             && let Some(buffer) = idle.pop()
         {
             self.allocated
@@ -155,8 +173,18 @@ impl Shared {
         buffer
     }
 
+    /// A buffer in use has another capacity now.
+    fn resized(&self, from: usize, to: usize) {
+        if to >= from {
+            self.allocated
+                .fetch_add((to - from) as u64, Ordering::Relaxed);
+        } else {
+            self.allocated
+                .fetch_sub((from - to) as u64, Ordering::Relaxed);
+        }
+    }
+
     fn give_back(&self, buffer: Vec<u8>) {
-        // one that grew while it was filled counts for what it is now
         let capacity = buffer.capacity();
         let mut idle = self.idle();
         if capacity >= SMALLEST_KEPT && self.allocated() <= self.limit {
@@ -175,6 +203,7 @@ impl Shared {
 struct Owner {
     buffer: Vec<u8>,
     counted: u64,
+    wasted: u64,
     /// The partition whose batch it is, if it is one's alone.
     lent: Option<Arc<PartitionState>>,
     shared: Arc<Shared>,
@@ -192,6 +221,7 @@ impl Drop for Owner {
         if let Some(state) = &self.lent {
             state.take_back(self.counted);
         }
+        self.shared.wasted.fetch_sub(self.wasted, Ordering::Relaxed);
         self.shared.alive.fetch_sub(self.counted, Ordering::Relaxed);
         self.shared
             .released
@@ -246,6 +276,27 @@ mod tests {
         memory.give_back(large);
         assert!(memory.buffer(100).capacity() <= 2 * GRAIN);
         assert!(memory.buffer(7 << 20).capacity() >= 8 << 20);
+    }
+
+    /// What recycled buffers have beyond what is in them takes no more than a sixteenth of the memory.
+    #[test]
+    fn f013_large_buffers_with_little_in_them_are_cut() {
+        let memory = Memory::new(16 << 20);
+        let large: Vec<_> = (0..10).map(|_| memory.buffer(1_000_000)).collect();
+        for buffer in large {
+            memory.give_back(buffer);
+        }
+        let mut alive = Vec::new();
+        for _ in 0..10 {
+            let mut buffer = memory.buffer(600_000);
+            buffer.clear();
+            buffer.resize(600_000, 1);
+            alive.push(memory.seal_reply(buffer));
+        }
+        let most = 10 * 600_000 + (1 << 20) + 10 * GRAIN;
+        assert!(memory.0.allocated() <= most, "{}", memory.0.allocated());
+        drop(alive);
+        assert_eq!(memory.0.wasted.load(Ordering::Relaxed), 0);
     }
 
     #[test]

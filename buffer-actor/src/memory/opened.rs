@@ -15,6 +15,8 @@ pub struct BatchBuffers<'a> {
     memory: &'a Memory,
     state: &'a Arc<PartitionState>,
     sealed: u64,
+    /// Capacity of the buffer that is being filled: a decoder makes it larger as it needs.
+    taken: usize,
 }
 
 impl<'a> BatchBuffers<'a> {
@@ -24,17 +26,14 @@ impl<'a> BatchBuffers<'a> {
             memory,
             state,
             sealed: 0,
+            taken: 0,
         }
     }
 
     /// A copy in a buffer of its own size: for bytes that live longer than what they are a part of.
     pub fn copy(&mut self, bytes: &[u8]) -> Bytes {
-        let copied = bytes.to_vec();
-        self.memory
-            .0
-            .allocated
-            .fetch_add(copied.capacity() as u64, Ordering::Relaxed);
-        self.seal(copied)
+        self.taken = 0;
+        self.seal(bytes.to_vec())
     }
 
     /// Claims what was sealed so far, if that is anything: the reader has not given out all of it.
@@ -45,12 +44,15 @@ impl<'a> BatchBuffers<'a> {
 
 impl Buffers for BatchBuffers<'_> {
     fn take(&mut self, capacity: usize) -> Vec<u8> {
-        self.memory.buffer(capacity)
+        let buffer = self.memory.buffer(capacity);
+        self.taken = buffer.capacity();
+        buffer
     }
 
     fn seal(&mut self, filled: Vec<u8>) -> Bytes {
         // what it occupies, not what it contains
         let counted = filled.capacity() as u64;
+        self.memory.0.resized(self.taken, filled.capacity());
         self.sealed += counted;
         self.memory.0.charged.fetch_add(counted, Ordering::AcqRel);
         self.state.lend(counted);
@@ -59,6 +61,7 @@ impl Buffers for BatchBuffers<'_> {
     }
 
     fn give_back(&mut self, unused: Vec<u8>) {
+        self.memory.0.resized(self.taken, unused.capacity());
         self.memory.give_back(unused);
     }
 }
@@ -88,6 +91,25 @@ mod tests {
         assert_eq!(memory.kept(), counted);
         drop(bytes);
         assert_eq!((memory.drain(), state.lent()), ((0, counted), 0));
+    }
+
+    /// A decoder lets a buffer grow, and whatever is counted of it must be what it is then.
+    #[test]
+    fn f013_a_buffer_that_grew_is_counted_as_it_is() {
+        let memory = Memory::new(1 << 20);
+        let state = Arc::new(SharedState::default().partition(TopicPartition::new("t", 0)));
+        let seal = |buffers: &mut BatchBuffers<'_>, grown| drop(buffers.seal(grown));
+        let give_back = |buffers: &mut BatchBuffers<'_>, grown| buffers.give_back(grown);
+        let ways: [fn(&mut BatchBuffers<'_>, Vec<u8>); 2] = [seal, give_back];
+        for way in ways {
+            let mut buffers = BatchBuffers::new(&memory, &state);
+            let mut buffer = buffers.take(500);
+            buffer.resize(700_000, 1);
+            way(&mut buffers, buffer);
+            let idle: usize = memory.0.idle().iter().map(Vec::capacity).sum();
+            assert!(idle >= 700_000);
+            assert_eq!(memory.0.allocated(), idle);
+        }
     }
 
     #[test]

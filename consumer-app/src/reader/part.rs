@@ -267,6 +267,9 @@ impl Part {
     /// The application has all of it from now on, undecoded.
     pub(super) fn hand_over(&mut self) {
         self.completed.data.claim = None;
+        if let Some(opened) = &mut self.batch {
+            opened.claim = None;
+        }
     }
 
     /// What cannot be read on takes no memory: it may be long until the application seeks.
@@ -367,11 +370,11 @@ impl Part {
                     if header.compression() == Some(Compression::None)
                         && self.would_pin_more(length, memory)
                     {
-                        rest = buffers.copy(&rest[entry.range()]);
-                        let Some(copied) = entries(&rest).next().transpose()? else {
-                            return Ok(Found::End);
-                        };
-                        entry = copied;
+                        let own = buffers.copy(&rest[entry.range()]);
+                        if let Some(Ok(copied)) = entries(&own).next() {
+                            entry = copied;
+                            rest = own;
+                        }
                     }
                     let batch = decoder.decode(&rest, &entry, &mut buffers)?;
                     self.at += length;

@@ -204,7 +204,7 @@ fn what_is_freed_goes_to_the_node_that_waited_longest() {
         assert_eq!(offer(&mut world, node, id), []);
     }
     // a share at a time, with its framing and what is leased
-    let share = (6 << 20) / 8 + 2000;
+    let share = (6 << 20) / 6 + 2000;
     let mut order = Vec::new();
     for _ in 0..3 {
         let granted = grants(world.release(share));
