@@ -17,4 +17,6 @@ mod chaos {
     pub(crate) mod reader;
     pub(crate) mod run;
     pub(crate) mod setup;
+    #[cfg(target_os = "linux")]
+    pub(crate) mod silent_join;
 }

@@ -9,7 +9,10 @@ use fastrand::Rng;
 use integration_tests::kafka::Error;
 
 use super::member::{CLASSIC, CONSUMER};
-use super::setup::{NODES, Network, OFFSETS, OFFSETS_PARTITIONS, PARTITIONS, Seed, TOPIC, World};
+use super::setup::{
+    NODES, Network, OFFSETS, OFFSETS_PARTITIONS, PARTITIONS, Seed, TOPIC, World,
+    offsets_partition_of,
+};
 
 #[derive(Clone, Copy, Debug)]
 enum Fault {
@@ -217,14 +220,9 @@ impl World {
         Ok(())
     }
 
-    /// The leader of the partition in which the group's offsets are, the one of the hash of its name.
     fn coordinator_of(&self, group: &str) -> Result<Option<i32>, Error> {
-        let hash = group.bytes().fold(0i32, |hash, byte| {
-            hash.wrapping_mul(31).wrapping_add(i32::from(byte))
-        });
-        let partition = (hash & i32::MAX) % OFFSETS_PARTITIONS;
         let offsets = self.kafka.describe_topic(OFFSETS)?;
-        let partition = offsets.partitions.get(&partition);
+        let partition = offsets.partitions.get(&offsets_partition_of(group));
         Ok(partition.and_then(|partition| partition.leader))
     }
 }

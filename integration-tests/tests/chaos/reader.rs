@@ -20,7 +20,8 @@ pub(crate) fn builder(common: &Common, random: &mut Rng) -> ConsumerBuilder {
         ("default.api.timeout.ms", draw(&["8000", "60000"])),
         ("socket.connection.setup.timeout.ms", "2000"),
         ("fetch.max.wait.ms", draw(&["20", "500", "1000"])),
-        ("fetch.min.bytes", draw(&["1", "1", "20000"])),
+        // no more than a partition may give: or each fetch takes all of its time
+        ("fetch.min.bytes", draw(&["1", "1", "2000"])),
         (
             "max.partition.fetch.bytes",
             draw(&["4096", "65536", "1048576"]),

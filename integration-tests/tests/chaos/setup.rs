@@ -25,6 +25,14 @@ pub(crate) const OFFSETS_PARTITIONS: i32 = 4;
 const LISTENER: &str = "LINE";
 const USUAL: Duration = Duration::from_secs(22);
 
+/// Where a group's offsets are: by the hash that Java has for its name. The partition's leader coordinates the group.
+pub(crate) fn offsets_partition_of(group: &str) -> i32 {
+    let hash = group.bytes().fold(0i32, |hash, byte| {
+        hash.wrapping_mul(31).wrapping_add(i32::from(byte))
+    });
+    (hash & i32::MAX) % OFFSETS_PARTITIONS
+}
+
 /// What makes a run what it is, as far as a test can say.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seed {

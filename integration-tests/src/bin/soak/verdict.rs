@@ -23,6 +23,8 @@ enum Rule {
 const MEMORY: f64 = 16.0 * 1024.0;
 /// KiB.
 const BUFFER_MEMORY: u64 = 8 * 1024;
+/// Buffers are kept for reuse, up to `buffer.memory` with those in use; all else takes less than this. KiB.
+const BESIDE_BUFFERS: u64 = 2 * 1024;
 
 const RULES: &[(&str, Figure, Rule)] = &[
     (
@@ -31,7 +33,11 @@ const RULES: &[(&str, Figure, Rule)] = &[
         Rule::Slope(MEMORY),
     ),
     ("heap, KiB", |sample| sample.heap, Rule::Slope(MEMORY)),
-    ("heap, KiB", |sample| sample.heap, Rule::Minimum(512)),
+    (
+        "heap, KiB",
+        |sample| sample.heap,
+        Rule::Limit(BUFFER_MEMORY + BESIDE_BUFFERS),
+    ),
     (
         "allocated pieces",
         |sample| sample.allocations,

@@ -110,6 +110,10 @@ async fn socket_options_are_set() {
     assert!(stream.nodelay().expect("an option"));
     let socket = socket2::SockRef::from(&stream);
     assert!(socket.keepalive().expect("an option"));
+    assert_eq!(
+        socket.tcp_keepalive_time().expect("an option"),
+        Duration::from_secs(20)
+    );
     // Linux doubles what is asked for
     assert!((40_000..=80_000).contains(&socket.send_buffer_size().expect("an option")));
     assert!((50_000..=100_000).contains(&socket.recv_buffer_size().expect("an option")));
