@@ -11,7 +11,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::messages::{
     Assign, AssignmentChanged, BufferStatus, FetchDone, GetStatus, Granted, LookUp, MetadataStale,
-    Reserve,
+    ReadFrom, Reserve,
 };
 use crate::{
     Backoff, BufferActor, BufferConfig, Candidate, Lane, Memory, Neighbours, NodeId, Outcome,
@@ -50,6 +50,12 @@ impl Handler<AssignmentChanged> for Planner {
                 leader_epoch: 0,
             }));
     }
+}
+
+impl Handler<ReadFrom> for Planner {
+    type Result = ();
+
+    fn handle(&mut self, _: ReadFrom, _: &mut Context<Self>) {}
 }
 
 impl Handler<LookUp> for Planner {
@@ -99,6 +105,7 @@ impl World {
         let planner = Planner::default().start();
         let neighbours = Neighbours {
             granted: planner.clone().recipient(),
+            read_from: planner.clone().recipient(),
             assignment: vec![planner.clone().recipient()],
             look_up: planner.clone().recipient(),
             look_up_committed: None,
@@ -114,6 +121,7 @@ impl World {
                 max: Duration::from_secs(1),
             },
             request_timeout: Duration::from_secs(30),
+            metadata_max_age: Duration::from_secs(300),
             unasked_limit: LIMIT,
             reset: ResetPolicy::Earliest,
             policy: Policy::ReadAhead,
