@@ -8,7 +8,7 @@ use test_broker::{ApiKey, TestBroker};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::support::{each, manual, members};
+use super::support::{automatic, each, manual, members};
 
 const MEMBERS: usize = 200;
 const PARTITIONS: i32 = 1_000;
@@ -72,7 +72,7 @@ fn a_pattern_over_300_topics_of_which_one_grows_by_200_partitions() {
         }
         broker.create_topic("other", 1).unwrap();
         let max_age = MAX_AGE.as_millis().to_string();
-        let builder = manual(&broker, protocol).set("metadata.max.age.ms", &max_age);
+        let builder = automatic(&broker, protocol).set("metadata.max.age.ms", &max_age);
         let mut consumer = builder.spawn_local().unwrap();
         let begin = Instant::now();
         consumer.subscribe_pattern("orders-.*").await.unwrap();
