@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
 
 use super::codec;
-use super::listing::TopicList;
+use super::listing::{Answer, TopicList};
 use super::lookups::Asked;
 use super::machine::{Effect, MetadataConfig, MetadataMachine, PartitionsUnknown};
 use super::queries::{Listed, OffsetsUnknown, QueryId};
@@ -84,7 +84,7 @@ pub(crate) struct MetadataActor {
     /// Who wants to know offsets.
     queries: HashMap<QueryId, oneshot::Sender<Result<Listed, OffsetsUnknown>>>,
     /// Who wants to know all topics.
-    listings: HashMap<QueryId, oneshot::Sender<Result<Arc<TopicList>, Option<WireError>>>>,
+    listings: HashMap<QueryId, oneshot::Sender<Answer>>,
     next_query: QueryId,
     effects: Vec<Effect>,
     alarm: Alarm,

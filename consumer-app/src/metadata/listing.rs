@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use session_actor::wire::ErrorCode;
+use session_actor::wire::{ErrorCode, WireError};
 
 use super::queries::QueryId;
 use super::view::TopicView;
@@ -12,6 +12,9 @@ use crate::topics::{PartitionInfo, TopicInfo};
 
 /// Topics by name.
 pub(crate) type TopicList = BTreeMap<Arc<str>, TopicInfo>;
+
+/// What a question is answered with: the list, or why there is none, if anything is known of that.
+pub(crate) type Answer = Result<Arc<TopicList>, Option<WireError>>;
 
 #[derive(Debug, Default)]
 pub(super) struct Listings {

@@ -13,7 +13,7 @@ use record_batch::TopicPartition;
 use session_actor::wire::{Address, ErrorCode, Peer, WireError};
 use session_actor::{ClusterSnapshot, WatchTopics};
 
-use super::listing::{Listings, TopicList};
+use super::listing::{Answer, Listings};
 use super::lookups::{Api, Asked, Asker, Lookups, Wanted};
 use super::queries::{Ended, Listed, OffsetsUnknown, Queries, QueryId};
 use super::refresh::Refresh;
@@ -84,8 +84,8 @@ pub(super) enum Effect {
     Unusable(WireError),
     /// To whoever asked for offsets.
     Listed(QueryId, Result<Listed, OffsetsUnknown>),
-    /// To those who asked for all topics: the list, or why there is none if anything is known of that.
-    Topics(Vec<QueryId>, Result<Arc<TopicList>, Option<WireError>>),
+    /// To those who asked for all topics.
+    Topics(Vec<QueryId>, Answer),
     /// To whoever asked: how many partitions a topic has, or why that is not known.
     Partitions(Arc<str>, Result<usize, PartitionsUnknown>),
     /// For the log.

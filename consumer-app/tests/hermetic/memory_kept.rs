@@ -166,7 +166,10 @@ fn f014_a_record_that_is_kept_does_not_pin_its_response_when_memory_is_short() {
         drop(poll(&mut consumer).await);
         let held = metrics(&consumer).await.memory_kept;
         // a quarter of the budget and one more response, which is half of it at most, and a batch for each
-        assert!(held <= (MIB / 4 + MIB / 2 + kept.len() * 1200) as u64, "{held}");
+        assert!(
+            held <= (MIB / 4 + MIB / 2 + kept.len() * 1200) as u64,
+            "{held}"
+        );
         let values = kept
             .iter()
             .all(|value| value.iter().all(|&byte| byte == b'x'));

@@ -99,7 +99,7 @@ impl Reader {
             }
             None => {
                 let chosen = self.all[fastrand::usize(..self.all.len())].clone();
-                self.consumer.pause(&[chosen.clone()]).await?;
+                self.consumer.pause([&chosen]).await?;
                 self.paused = Some(chosen);
             }
         }
