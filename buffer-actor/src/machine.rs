@@ -239,7 +239,6 @@ impl<D> BufferMachine<D> {
     }
 
     fn unassign(&mut self, id: PartitionId) {
-        self.forget_replica(id);
         self.diverged.remove(&id);
         let Some(partition) = self.partitions.remove(id) else {
             return;
@@ -248,6 +247,9 @@ impl<D> BufferMachine<D> {
         self.leased_bytes -= partition.leased_bytes;
         if let Some(until) = partition.backoff_until {
             self.backoffs.remove(&(until, id));
+        }
+        if let Some(replica) = partition.replica {
+            self.replicas.remove(&(replica.until, id));
         }
         if let Some(home) = partition.home {
             self.check_node(home);

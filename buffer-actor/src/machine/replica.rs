@@ -38,10 +38,10 @@ impl<D> BufferMachine<D> {
         let failed = partition.failures > 0;
         partition.failures = partition.failures.max(1);
         let former = partition.replica.replace(Replica { node: to, until });
-        partition.home = None;
         if let Some(former) = former {
             self.replicas.remove(&(former.until, id));
         }
+        self.leave_home(id);
         self.replicas.insert((until, id));
         effects.push(Effect::ReadFrom(id, Some(to)));
         if failed {
@@ -56,15 +56,23 @@ impl<D> BufferMachine<D> {
         }
     }
 
-    pub(super) fn forget_replica(&mut self, id: PartitionId) -> bool {
+    fn forget_replica(&mut self, id: PartitionId) -> bool {
         let Some(partition) = self.partitions.get_mut(id) else {
             return false;
         };
         let Some(replica) = partition.replica.take() else {
             return false;
         };
-        partition.home = None;
+        self.leave_home(id);
         self.replicas.remove(&(replica.until, id))
+    }
+
+    /// Nobody is asked until a node is offered; the one that was may go on without the partition.
+    fn leave_home(&mut self, id: PartitionId) {
+        self.check_partition(id);
+        if let Some(partition) = self.partitions.get_mut(id) {
+            partition.home = None;
+        }
     }
 
     /// Whether `node` is asked for the partition as a follower.
@@ -97,7 +105,7 @@ impl<D> BufferMachine<D> {
             self.replicas.pop_first();
             if let Some(partition) = self.partitions.get_mut(id) {
                 partition.replica = None;
-                partition.home = None;
+                self.leave_home(id);
                 effects.push(Effect::ReadFrom(id, None));
             }
         }

@@ -77,7 +77,7 @@ impl<D> BufferMachine<D> {
         effects: &mut Effects<D>,
     ) {
         for (id, epoch, answer) in answers {
-            let Some(partition) = self.partitions.get_mut(id) else {
+            let Some(partition) = self.partitions.get(id) else {
                 continue;
             };
             let Position::At(offset) = partition.position else {
@@ -91,14 +91,18 @@ impl<D> BufferMachine<D> {
                     self.diverged(now, id, Some(end), effects);
                 }
                 EpochAnswer::Undefined => self.diverged(now, id, None, effects),
-                EpochAnswer::Ends(_) | EpochAnswer::Unsupported => {
-                    partition.validity = Validity::Valid;
-                    partition.eager = true;
-                    self.check_partition(id);
-                }
+                EpochAnswer::Ends(_) | EpochAnswer::Unsupported => self.found_valid(id),
             }
         }
         self.settle(effects);
+    }
+
+    fn found_valid(&mut self, id: PartitionId) {
+        if let Some(partition) = self.partitions.get_mut(id) {
+            partition.validity = Validity::Valid;
+            partition.eager = true;
+            self.check_partition(id);
+        }
     }
 
     /// The leader's log does not have what was read before the position. `end`: up to where it has.
@@ -144,6 +148,13 @@ impl<D> BufferMachine<D> {
             let Validity::Diverged(end) = partition.validity else {
                 continue;
             };
+            // what was buffered gave way to something else, and the position went back with it
+            if let (Position::At(offset), Some(end)) = (partition.position, end)
+                && offset <= end.offset
+            {
+                self.found_valid(id);
+                continue;
+            }
             if partition.is_buffered() || partition.held_by_reader {
                 self.diverged.insert(id);
                 continue;

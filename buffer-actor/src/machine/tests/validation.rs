@@ -343,3 +343,29 @@ fn the_epoch_of_a_position_goes_back_with_it() {
     world.reserve_at(NEW_LEADER, 7);
     assert_eq!(world.lookups.pop().unwrap().sought, Sought::EpochEnd(5));
 }
+
+/// What gave way is fetched again: it is part of the log that both leaders have.
+#[test]
+fn a_truncation_below_data_that_gave_way_skips_nothing() {
+    let mut world = World::new(config(), 2);
+    let first = world.reserve(Lane::Session).unwrap();
+    world.done(&first, vec![data(&first.asks[0], 10, 100)]);
+    world.run(|machine, _, effects| machine.pause([&tp(0)], true, effects).unwrap());
+    world.move_leaders();
+    world.reserve_at(NEW_LEADER, 6);
+    let lookup = world.lookups.pop().unwrap();
+    answer_with(&mut world, &lookup, ends(5, 7));
+    let starving = vec![world.ids[1]];
+    assert_eq!(world.machine.make_room(starving, 1), 100);
+    assert_eq!(world.take(), []);
+    world.run(|machine, _, effects| machine.pause([&tp(0)], false, effects).unwrap());
+    let candidates = world.ids.iter().map(|&partition| Candidate {
+        partition,
+        leader_epoch: 6,
+    });
+    let candidates = candidates.collect();
+    let effects = world.run(|machine, _, effects| {
+        machine.reserve(NEW_LEADER, Lane::Quick, 2, candidates, effects);
+    });
+    assert_eq!(offsets(&grant(effects).unwrap()), [(0, false)]);
+}
