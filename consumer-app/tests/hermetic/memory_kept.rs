@@ -106,13 +106,17 @@ fn f014_an_application_that_keeps_a_record_of_each_response_is_warned_by_name() 
     let (log, ()) = logged(|| {
         run(async {
             let broker = broker_of_large_batches(2);
-            produce_batches(&broker, 1, 600, 20_000);
-            let mut consumer = consumer_with(&broker, MIB);
+            produce_batches(&broker, 1, 200, 20_000);
+            let mut consumer = builder(&broker)
+                .set("buffer.memory", &MIB.to_string())
+                .set("max.poll.records", "5")
+                .spawn_local()
+                .unwrap();
             consumer.assign(partitions(2)).await.unwrap();
             let begun = Instant::now();
             let mut kept = Vec::new();
             let mut read = 0;
-            while read < 600 {
+            while read < 200 {
                 let records = poll(&mut consumer).await;
                 assert!(!records.is_empty(), "only {read} came");
                 read += records.len();
@@ -165,7 +169,7 @@ fn f014_a_record_that_is_kept_does_not_pin_its_response_when_memory_is_short() {
         }
         drop(poll(&mut consumer).await);
         let held = metrics(&consumer).await.memory_kept;
-        // a quarter of the budget and one more response, which is half of it at most, and a batch for each
+        // a quarter of the budget and one more response, which is half of it at most, and a batch each
         assert!(
             held <= (MIB / 4 + MIB / 2 + kept.len() * 1200) as u64,
             "{held}"

@@ -27,7 +27,7 @@ fn f013_with_a_full_buffer_heartbeats_commits_seeks_and_lookups_go_on() {
             .map(|&api| asked(&broker, api))
             .sum();
         let fetches = asked(&broker, ApiKey::Fetch);
-        // the application is away, its tasks are not; less than a minute, after which sessions are touched
+        // the application is away, its tasks are not; not so long that sessions are touched
         let handle = consumer.handle();
         for second in 0..50 {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -41,7 +41,7 @@ fn f013_with_a_full_buffer_heartbeats_commits_seeks_and_lookups_go_on() {
             .iter()
             .map(|&api| asked(&broker, api))
             .sum();
-        assert!(after - beats >= 10, "{} heartbeats in 50 s", after - beats);
+        assert!(after - beats >= 9, "{} heartbeats in 50 s", after - beats);
         assert_eq!(members(&broker), 1);
         handle.seek(&tp(3), 40).await.unwrap();
         assert_eq!(handle.seek_to_end(&tp(4)).await.unwrap(), 100);

@@ -64,8 +64,8 @@ const fn compressed(topic: &'static str, of: Load, times: u32) -> Load {
     }
 }
 
-const SMALL: Load = load("1KB", 1_000, 1_000, 200_000);
-const MIDDLE: Load = load("100KB", 100_000, 10, 2_000);
+const SMALL: Load = load("1KB", 1_000, 500, 200_000);
+const MIDDLE: Load = load("100KB", 100_000, 5, 2_000);
 const LARGE: Load = load("8MB", 8_000_000, 1, 25);
 const SMALL_LZ4: Load = compressed("1KB-lz4", SMALL, 2);
 const MIDDLE_LZ4: Load = compressed("100KB-lz4", MIDDLE, 2);

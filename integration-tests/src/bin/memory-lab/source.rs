@@ -82,7 +82,9 @@ fn spec(load: &Load, partition: i32) -> ProduceSpec {
         } else {
             Codec::None
         },
-        records_per_batch: Some(load.per_batch),
+        // each a batch of its own, or exactly so many
+        batch_size: 0,
+        records_per_batch: (load.per_batch > 1).then_some(load.per_batch),
         ..ProduceSpec::default()
     }
 }
