@@ -9,7 +9,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * The Java side of the memory lab: {@code MemoryLab BOOTSTRAP_SERVERS TOPIC PARTITIONS RECORDS STOP_MS}. Has nothing to read for two seconds, polls
+ * The Java side of the memory lab: {@code MemoryLab BOOTSTRAP_SERVERS TOPIC PARTITIONS RECORDS STOP_MS}. Reads a small topic for two seconds, polls
  * once, stops, reads all, and prints the memory of its process as our consumer does.
  */
 public final class MemoryLab {
@@ -26,7 +26,7 @@ public final class MemoryLab {
         long expected = Long.parseLong(arguments[3]);
         try (KafkaConsumer<byte[], byte[]> consumer =
                 new KafkaConsumer<>(properties, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
-            consumer.assign(all("empty", partitions));
+            consumer.assign(all("idle", partitions));
             for (int i = 0; i < 4; i++) {
                 consumer.poll(POLL);
             }

@@ -8,8 +8,9 @@ use clap::ValueEnum;
 /// Partitions of each topic.
 pub(crate) const PARTITIONS: i32 = 100;
 pub(crate) const NODES: usize = 3;
-/// A topic without a record, for what a consumer takes that has nothing to do.
-pub(crate) const EMPTY: &str = "empty";
+/// A topic with one small record in each partition, compressed: what a consumer takes that has read them, and has nothing to do, is no matter of
+/// the budget. Code and contexts of codecs are there by then.
+pub(crate) const IDLE: &str = "idle";
 /// One record in so many does not compress, the others do to nearly nothing.
 const ONE_IN: u32 = 20;
 

@@ -6,7 +6,7 @@ use record_batch::Compression;
 use test_broker::TestBroker;
 use tokio::runtime::Runtime;
 
-use crate::case::{EMPTY, Load, NODES, PARTITIONS};
+use crate::case::{IDLE, Load, NODES, PARTITIONS};
 
 /// Large enough for every batch.
 const LARGEST: &str = "20000000";
@@ -26,7 +26,14 @@ impl Source {
             .nodes(NODES)
             .property("message.max.bytes", LARGEST)
             .start()?;
-        kafka.create_topic(EMPTY, PARTITIONS, 1, &[])?;
+        kafka.create_topic(IDLE, PARTITIONS, 1, &[])?;
+        kafka.produce(ProduceSpec {
+            topic: IDLE.to_owned(),
+            records: PARTITIONS.unsigned_abs().into(),
+            partitioning: Partitioning::RoundRobin,
+            codec: Codec::Lz4,
+            ..ProduceSpec::default()
+        })?;
         for load in loads {
             kafka.create_topic(load.topic, PARTITIONS, 1, &[("max.message.bytes", LARGEST)])?;
             // one partition at a time: a producer has a whole batch of each in memory
@@ -41,7 +48,10 @@ impl Source {
         let runtime = Runtime::new()?;
         let nodes = i32::try_from(NODES)?;
         let broker = runtime.block_on(TestBroker::builder().nodes(nodes).start())?;
-        broker.create_topic(EMPTY, PARTITIONS)?;
+        broker.create_topic(IDLE, PARTITIONS)?;
+        for partition in 0..PARTITIONS {
+            broker.produce_compressed(IDLE, partition, Compression::Lz4, [vec![0; 100]])?;
+        }
         for load in loads {
             broker.create_topic_with(load.topic, PARTITIONS, [("max.message.bytes", LARGEST)])?;
             write(&broker, load)?;
