@@ -72,6 +72,10 @@ fn main() -> Result<ExitCode> {
         named => named,
     };
     let place = Place::start(arguments.embedded)?;
+    // a node that was frozen for long is no place for a new topic until the controller has let it in again
+    for &setting in settings {
+        place.create_topic(setting)?;
+    }
     let mut reached = true;
     for &setting in settings {
         let measured = measure::run(setting, &plan, &place)

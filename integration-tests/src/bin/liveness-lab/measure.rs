@@ -76,7 +76,6 @@ pub(crate) fn run(setting: Setting, plan: &Plan, place: &Place) -> Result<Measur
         &[Mode::Ours, Mode::JavaClassic, Mode::JavaAsync]
     };
     let folder = Folder::create()?;
-    place.create_topic(setting)?;
     let mut readers = Vec::new();
     for &mode in modes {
         readers.push(Client::read(mode, setting, place, &folder.0)?);
