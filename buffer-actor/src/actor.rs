@@ -368,9 +368,10 @@ impl Handler<Reserve> for BufferActor {
             lane,
             plan,
             candidates,
+            refused,
         } = message;
         Self::handle(self, ctx, |machine, _, effects| {
-            machine.reserve(node, lane, plan, candidates, effects);
+            machine.reserve(node, lane, plan, candidates, refused, effects);
         });
     }
 }

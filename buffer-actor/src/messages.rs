@@ -28,6 +28,8 @@ pub struct Reserve {
     pub plan: u64,
     /// What the node leads.
     pub candidates: Candidates,
+    /// The node has refused a session, so a request of lane 1 names every partition ([`MaxWait::Patient`](crate::MaxWait)).
+    pub refused: bool,
 }
 
 /// Fetch -> Buffer: an offer does not hold any more.

@@ -109,7 +109,7 @@ pub struct Ask {
     pub served: u64,
 }
 
-/// For how long a broker may wait for data.
+/// For how long a broker may wait for data before it answers that there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MaxWait {
     /// Not at all.
@@ -118,6 +118,9 @@ pub enum MaxWait {
     Short,
     /// `fetch.max.wait.ms`: a long poll.
     Full,
+    /// Longer, if the request turns out to be one without a session, which names every partition each time. Granted only where
+    /// nothing waits for the answer: a single byte ends the wait, and lane 2 asks for whatever becomes fetchable meanwhile.
+    Patient,
 }
 
 /// What may be fetched: the answer to a reservation.

@@ -120,11 +120,13 @@ impl FetchActor {
                 lane,
                 plan,
                 candidates,
+                refused,
             } => self.neighbours.reserve.do_send(Reserve {
                 node,
                 lane,
                 plan,
                 candidates,
+                refused,
             }),
             Effect::Withdraw(node, lane) => {
                 self.neighbours.withdraw.do_send(Withdraw { node, lane });
@@ -235,13 +237,7 @@ impl Handler<LaneIdle> for FetchActor {
 
     fn handle(&mut self, message: LaneIdle, ctx: &mut Context<Self>) {
         self.run(ctx, |machine, now, effects| {
-            machine.idle(
-                now,
-                message.node,
-                message.lane,
-                message.has_session,
-                effects,
-            );
+            machine.idle(now, message.node, message.lane, message.session, effects);
         });
     }
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use buffer_actor::{Candidate, Candidates, Grant, Lane, NodeId, PartitionId, TicketId};
 use record_batch::TopicPartition;
+use session_actor::fetch_session::SessionState;
 use session_actor::machine::Job;
 use session_actor::wire::Address;
 use session_actor::{ClusterSnapshot, Located, PartitionTable};
@@ -32,6 +33,8 @@ pub enum Effect {
         plan: u64,
         /// What the node leads.
         candidates: Candidates,
+        /// The node has refused a session.
+        refused: bool,
     },
     /// To the buffer: the offer does not hold any more.
     Withdraw(NodeId, Lane),
@@ -65,7 +68,8 @@ struct Node {
     lanes: [LaneState; 2],
     /// When lane 1 was last used.
     used: Instant,
-    has_session: bool,
+    /// What lane 1 has at the broker.
+    session: SessionState,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -252,7 +256,7 @@ impl PlannerMachine {
             candidates: Candidates::default(),
             lanes: [LaneState::new(), LaneState::new()],
             used: now,
-            has_session: false,
+            session: SessionState::None,
         });
         if address.is_some() {
             node.address = address;
@@ -309,6 +313,7 @@ impl PlannerMachine {
                         lane,
                         plan: node.plan,
                         candidates: Arc::clone(&node.candidates),
+                        refused: node.session == SessionState::Refused,
                     });
                 }
             } else if state.offered.take().is_some() {
@@ -361,20 +366,20 @@ impl PlannerMachine {
         }
     }
 
-    /// A lane may be given its next request. `has_session`: a long rest would cost its session.
+    /// A lane may be given its next request.
     pub fn idle(
         &mut self,
         now: Instant,
         id: NodeId,
         lane: Lane,
-        has_session: bool,
+        session: SessionState,
         effects: &mut Vec<Effect>,
     ) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
         };
         if lane == Lane::Session {
-            node.has_session = has_session;
+            node.session = session;
         }
         let state = &mut node.lanes[lane as usize];
         match std::mem::replace(&mut state.phase, Phase::Idle) {
@@ -415,7 +420,7 @@ impl PlannerMachine {
             return;
         };
         if lane == Lane::Session {
-            node.has_session = false;
+            node.session = SessionState::None;
         }
         let state = &mut node.lanes[lane as usize];
         if let Phase::Touching(Some(grant)) = std::mem::replace(&mut state.phase, phase) {
@@ -428,7 +433,7 @@ impl PlannerMachine {
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.nodes
             .values()
-            .filter(|node| node.has_session && node.lanes[0].phase == Phase::Idle)
+            .filter(|node| node.session == SessionState::Live && node.lanes[0].phase == Phase::Idle)
             .map(|node| node.used + TOUCH_AFTER)
             .min()
     }
@@ -437,7 +442,7 @@ impl PlannerMachine {
     pub fn timeout(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         for (&id, node) in &mut self.nodes {
             let state = &mut node.lanes[Lane::Session as usize];
-            let due = node.has_session && node.used + TOUCH_AFTER <= now;
+            let due = node.session == SessionState::Live && node.used + TOUCH_AFTER <= now;
             if due && state.phase == Phase::Idle {
                 state.phase = Phase::Touching(None);
                 node.used = now;

@@ -204,10 +204,10 @@ impl SessionActor {
                     });
                 }
             }
-            Effect::Idle { has_session } => self.neighbours.idle.do_send(LaneIdle {
+            Effect::Idle(session) => self.neighbours.idle.do_send(LaneIdle {
                 node: self.node,
                 lane: self.lane,
-                has_session,
+                session,
             }),
             Effect::Unavailable => {
                 self.tell_of_failure();

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use buffer_actor::{Ask, Backoff, FetchEpoch, PartitionId};
 
-pub use self::plan::{AnswerHead, Forgotten, Named, Plan, Sent, Verdict, Watermarks};
+use self::plan::next_epoch;
+pub use self::plan::{AnswerHead, Forgotten, Named, Plan, Sent, SessionState, Verdict, Watermarks};
 use crate::cluster::{Located, PartitionTable, Topic};
 use crate::wire::fetch::TopicKey;
 
@@ -118,6 +119,20 @@ impl FetchSession {
             Next::Incremental { id, .. } => Some(id),
             Next::Full { .. } => None,
         }
+    }
+
+    /// What there is at the broker.
+    pub const fn state(&self) -> SessionState {
+        match (self.next, self.ask_again_at) {
+            (Next::Incremental { .. }, _) => SessionState::Live,
+            (Next::Full { .. }, Some(_)) => SessionState::Refused,
+            (Next::Full { .. }, None) => SessionState::None,
+        }
+    }
+
+    /// When the broker is asked for a session again; `None` if it was not refused, or is asked by the request that was planned last.
+    pub fn asks_again_at(&self) -> Option<Instant> {
+        self.ask_again_at.filter(|_| !self.begins)
     }
 
     /// Plans the request for a grant. `ids_allowed`: the broker speaks Fetch v13.
@@ -579,9 +594,4 @@ const fn sent(ask: &Ask) -> Sent {
         leader_epoch: ask.leader_epoch,
         max_bytes: ask.max_bytes,
     }
-}
-
-/// After 2^31 - 1 comes 1.
-const fn next_epoch(epoch: i32) -> i32 {
-    if epoch == i32::MAX { 1 } else { epoch + 1 }
 }

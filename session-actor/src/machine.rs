@@ -16,7 +16,7 @@ use buffer_actor::{
 };
 
 use crate::cluster::{NewLeader, PartitionTable};
-use crate::fetch_session::{AnswerHead, FetchSession, Plan, Verdict, Watermarks};
+use crate::fetch_session::{AnswerHead, FetchSession, Plan, SessionState, Verdict, Watermarks};
 
 /// What a lane needs to know of the configuration. Names are those of the Java client's keys.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -105,11 +105,8 @@ pub enum Effect<D> {
     NeedMore(TicketId, u64),
     /// To the buffer: a granted request ended. Always before [`Effect::Idle`] (I7).
     Done(TicketId, Outcome<D>, u64),
-    /// To the planner: the lane may be given a request. Whether it holds a live session.
-    Idle {
-        /// There is a session that a long rest would cost.
-        has_session: bool,
-    },
+    /// To the planner: the lane may be given a request. What it has at its broker.
+    Idle(SessionState),
     /// To the planner: the lane cannot be used for a while.
     Unavailable,
     /// To metadata: leaders or topic ids may have changed.
@@ -182,6 +179,10 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// A body that takes longer is late: a slow line needs some seconds for a large one.
 const BODY_GRACE: Duration = Duration::from_secs(5);
+
+/// How long a broker that refused a session may wait for data where nothing else depends on it. A twentieth of the requests at the
+/// default `fetch.max.wait.ms`, and a broker that hangs is still noticed well within `request.timeout.ms`.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An answer to a touch that is longer than this is not even looked at.
 const LONGEST_TOUCH_ANSWER: u64 = 64 * 1024;
@@ -257,12 +258,7 @@ impl SessionMachine {
                 let plan = self
                     .session
                     .build(now, &grant.asks, &work.table, ids_allowed);
-                let wait = match grant.max_wait {
-                    MaxWait::Zero => Duration::ZERO,
-                    MaxWait::Short => self.config.fetch_max_wait.min(SHORT_WAIT),
-                    MaxWait::Full => self.config.fetch_max_wait,
-                };
-                (plan, wait, grant.max_bytes)
+                (plan, self.max_wait(now, grant.max_wait), grant.max_bytes)
             }
             Job::Touch => {
                 let Some(plan) = self.session.touch() else {
@@ -284,6 +280,22 @@ impl SessionMachine {
             late_at: now + max_wait + GRACE,
         };
         self.used = Some(now);
+    }
+
+    /// Of the request that was planned last.
+    fn max_wait(&self, now: Instant, granted: MaxWait) -> Duration {
+        let usual = self.config.fetch_max_wait;
+        match (granted, self.session.asks_again_at()) {
+            (MaxWait::Zero, _) => Duration::ZERO,
+            (MaxWait::Short, _) => usual.min(SHORT_WAIT),
+            // up to the next attempt at a session, which is then not put off
+            (MaxWait::Patient, Some(next_attempt)) => next_attempt
+                .saturating_duration_since(now)
+                .min(PATIENCE)
+                .min(self.config.request_timeout / 2)
+                .max(usual),
+            (MaxWait::Full | MaxWait::Patient, _) => usual,
+        }
     }
 
     /// The length of the answer came. Its deadline is over; the body has one of its own.
@@ -571,8 +583,6 @@ impl SessionMachine {
     fn rest<D>(&mut self, now: Instant, effects: &mut Vec<Effect<D>>) {
         self.state = State::Idle;
         self.used = Some(now);
-        effects.push(Effect::Idle {
-            has_session: self.session.id().is_some(),
-        });
+        effects.push(Effect::Idle(self.session.state()));
     }
 }

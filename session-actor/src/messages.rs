@@ -7,6 +7,7 @@ use buffer_actor::{Grant, Lane, NodeId, Ticket};
 use tokio::sync::oneshot;
 
 use crate::cluster::{NewLeader, PartitionTable};
+use crate::fetch_session::SessionState;
 
 /// Fetch -> Session: ask for this. Only to an idle lane (I2).
 #[derive(Debug, Message)]
@@ -40,8 +41,8 @@ pub struct LaneIdle {
     pub node: NodeId,
     /// Its lane.
     pub lane: Lane,
-    /// There is a session that a long rest would cost.
-    pub has_session: bool,
+    /// What the lane has at its broker: a session that a long rest would cost, or one that was refused.
+    pub session: SessionState,
 }
 
 /// Session -> Fetch: the lane cannot be used until it says that it is idle.

@@ -25,6 +25,8 @@ pub enum Mutant {
     ResumeIsNoEvent,
     /// After an empty answer lane 2 leaves a partition to lane 1, however long that one's poll is.
     LeavesToLongPoll,
+    /// While lane 1 is out for long, lane 2 does not stand in for it.
+    NobodyStandsIn,
     /// A reply is judged by the offset it asked for in place of the epoch (I3).
     JudgesByOffset,
     /// A seek begins no new epoch (I3).

@@ -33,6 +33,8 @@ struct Standing {
     order: u64,
     /// The planner's name for the candidates, for the grant.
     plan: u64,
+    /// The node has refused a session.
+    refused: bool,
     wait: Wait,
 }
 
@@ -98,7 +100,7 @@ impl Node {
 
 impl<D> BufferMachine<D> {
     /// The planner offers an idle lane of a node and says which partitions the node leads; `plan` is its name for this list and
-    /// comes back with the grant. Replaces a reservation that stands
+    /// comes back with the grant. `refused`: the node has refused lane 1 a session. Replaces a reservation that stands
     /// for this lane. Answered by [`Effect::Granted`], now or when something can be granted.
     pub fn reserve(
         &mut self,
@@ -106,6 +108,7 @@ impl<D> BufferMachine<D> {
         lane: Lane,
         plan: u64,
         candidates: Candidates,
+        refused: bool,
         effects: &mut Effects<D>,
     ) {
         self.set_candidates(node, candidates, effects);
@@ -122,6 +125,7 @@ impl<D> BufferMachine<D> {
         book.standing = Some(Standing {
             order,
             plan,
+            refused,
             wait: Wait::Partitions,
         });
         book.check = true;
@@ -328,11 +332,22 @@ impl<D> BufferMachine<D> {
     fn session_wait(&self, node: &Node, asks: &[Ask]) -> MaxWait {
         let quick = self.wait_of(node, Lane::Quick);
         let polls = matches!(quick, Some(MaxWait::Short | MaxWait::Full));
-        if polls && asks.iter().any(|ask| ask.parked) {
-            MaxWait::Short
-        } else {
-            MaxWait::Full
+        match asks.iter().any(|ask| ask.parked) {
+            true if polls => MaxWait::Short,
+            // what lane 2 holds comes back to lane 1 with its next request: that must not be long in coming
+            true => MaxWait::Full,
+            false if self.may_be_patient(node) => MaxWait::Patient,
+            false => MaxWait::Full,
         }
+    }
+
+    /// A broker that refused a session may wait longer than `fetch.max.wait.ms`, so that not every partition is named each time:
+    /// a single byte ends the wait, and for what becomes fetchable meanwhile there is lane 2.
+    fn may_be_patient(&self, node: &Node) -> bool {
+        let standing = &node.lanes[Lane::Session as usize].standing;
+        standing.as_ref().is_some_and(|standing| standing.refused)
+            && self.config.fetch_min_bytes <= 1
+            && self.config.policy.uses_quick_lane()
     }
 
     /// For how long the lane's request in flight lets the broker wait.
@@ -341,12 +356,18 @@ impl<D> BufferMachine<D> {
         Some(ticket.max_wait)
     }
 
+    /// Whether lane 2 asks, with the ordinary long poll, for whatever lane 1 does not: while that rests since a hot partition is at
+    /// its credit, or is out for longer than usual.
+    fn stands_in(&self, node: &Node) -> bool {
+        node.wait(Lane::Session) == Some(Wait::Credit)
+            || (self.wait_of(node, Lane::Session) == Some(MaxWait::Patient)
+                && !mutated!(self, NobodyStandsIn))
+    }
+
     /// Lane 2 asks at once for what became fetchable while lane 1 is busy, and for partitions on trial after an error. What it
     /// finds nothing of has no part in lane 1's long poll until that ends: lane 2 polls for it meanwhile, a moment at a time, so
-    /// that the next event does not wait behind it. While lane 1 rests since a hot partition is at its credit, lane 2 asks for the
-    /// node's other partitions with the ordinary long poll.
+    /// that the next event does not wait behind it; or with the ordinary long poll, where it stands in for lane 1.
     fn consider_quick(&self, id: NodeId, node: &Node) -> Verdict {
-        let lane_1_rests = node.wait(Lane::Session) == Some(Wait::Credit);
         let lane_1_busy = node.ticket(Lane::Session).is_some();
         let mut asks = Vec::new();
         let mut at_once = false;
@@ -375,7 +396,7 @@ impl<D> BufferMachine<D> {
         }
         let max_wait = if at_once {
             MaxWait::Zero
-        } else if lane_1_rests {
+        } else if self.stands_in(node) {
             MaxWait::Full
         } else {
             MaxWait::Short
@@ -388,8 +409,7 @@ impl<D> BufferMachine<D> {
         if partition.on_trial {
             return partition.eager;
         }
-        let lane_1_rests = node.wait(Lane::Session) == Some(Wait::Credit);
-        lane_1_rests
+        self.stands_in(node)
             || match self.wait_of(node, Lane::Session) {
                 Some(_) if partition.eager => true,
                 Some(MaxWait::Full) => !partition.quick_failed && !mutated!(self, LeavesToLongPoll),

@@ -119,8 +119,15 @@ impl World {
 
     /// Offers a lane of the node; what is granted at once.
     pub(super) fn reserve(&mut self, lane: Lane) -> Option<Grant> {
+        self.reserve_of(lane, false)
+    }
+
+    /// The same, by a planner that says whether the node has refused a session.
+    pub(super) fn reserve_of(&mut self, lane: Lane, refused: bool) -> Option<Grant> {
         let candidates = self.candidates();
-        grant(self.run(|machine, _, effects| machine.reserve(NODE, lane, 1, candidates, effects)))
+        grant(self.run(|machine, _, effects| {
+            machine.reserve(NODE, lane, 1, candidates, refused, effects);
+        }))
     }
 
     /// The same of another node, which is asked for all partitions in this epoch of their leader.
@@ -130,7 +137,9 @@ impl World {
             leader_epoch,
         });
         let candidates = candidates.collect();
-        self.run(|machine, _, effects| machine.reserve(node, Lane::Session, 2, candidates, effects))
+        self.run(|machine, _, effects| {
+            machine.reserve(node, Lane::Session, 2, candidates, false, effects)
+        })
     }
 
     /// All partitions have moved: nobody is asked until a node is offered.

@@ -35,3 +35,4 @@ mod support;
 mod threads;
 mod transactions;
 mod truncation;
+mod without_a_session;

@@ -151,7 +151,11 @@ impl World {
     }
 
     fn idle(&mut self, node: NodeId, lane: Lane) -> Vec<Effect> {
-        self.run(|machine, now, effects| machine.idle(now, node, lane, true, effects))
+        self.idle_in(node, lane, SessionState::Live)
+    }
+
+    fn idle_in(&mut self, node: NodeId, lane: Lane, session: SessionState) -> Vec<Effect> {
+        self.run(|machine, now, effects| machine.idle(now, node, lane, session, effects))
     }
 
     fn unavailable(&mut self, node: NodeId, lane: Lane) -> Vec<Effect> {

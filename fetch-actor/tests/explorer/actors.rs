@@ -182,11 +182,11 @@ impl World {
             self.notes.see(Seen::Parked);
         }
         match (grant.lane, grant.max_wait) {
-            (Lane::Session, MaxWait::Full | MaxWait::Zero) => {}
+            (Lane::Session, MaxWait::Full | MaxWait::Zero | MaxWait::Patient) => {}
             (Lane::Session, MaxWait::Short) => self.notes.see(Seen::Settles),
             (Lane::Quick, MaxWait::Zero) => self.notes.see(Seen::QuickEvent),
             (Lane::Quick, MaxWait::Short) => self.notes.see(Seen::QuickPoll),
-            (Lane::Quick, MaxWait::Full) => self.notes.see(Seen::QuickRest),
+            (Lane::Quick, MaxWait::Full | MaxWait::Patient) => self.notes.see(Seen::QuickRest),
         }
         let mut asks = [None; PARTITIONS];
         for ask in &grant.asks {
@@ -247,9 +247,9 @@ impl World {
         };
         self.say(|| format!("buffer <- {message:?}"));
         match message {
-            ToBuffer::Reserve(node, lane, plan, candidates) => {
+            ToBuffer::Reserve(node, lane, plan, candidates, refused) => {
                 self.buffer(|machine, _, effects| {
-                    machine.reserve(node, lane, plan, candidates, effects);
+                    machine.reserve(node, lane, plan, candidates, refused, effects);
                 });
             }
             ToBuffer::Withdraw(node, lane) => {
@@ -268,6 +268,8 @@ impl World {
                 if matches!(outcome, Outcome::Failed) {
                     self.note_failure(ticket);
                 }
+                // what was released comes first: it may grant a request that does not know of this answer yet
+                self.buffer(|_, _, _| ());
                 self.tickets.retain(|live| live.id != ticket);
                 self.note_replies(&outcome);
                 self.buffer(|machine, now, effects| {
@@ -338,9 +340,10 @@ impl World {
                 lane,
                 plan,
                 candidates,
+                refused,
             } => self
                 .to_buffer
-                .push_back(ToBuffer::Reserve(node, lane, plan, candidates)),
+                .push_back(ToBuffer::Reserve(node, lane, plan, candidates, refused)),
             PlannerEffect::Withdraw(node, lane) => {
                 self.to_buffer.push_back(ToBuffer::Withdraw(node, lane));
             }
@@ -371,6 +374,7 @@ impl World {
                             asks: [None; PARTITIONS],
                             excused: [false; PARTITIONS],
                             is_long_poll: false,
+                            out_for_long: false,
                         }
                     }
                 };
@@ -393,7 +397,8 @@ impl World {
             ticket: Some(grant.ticket),
             asks: [None; PARTITIONS],
             excused: [false; PARTITIONS],
-            is_long_poll: grant.max_wait == MaxWait::Full,
+            is_long_poll: matches!(grant.max_wait, MaxWait::Full | MaxWait::Patient),
+            out_for_long: false,
         };
         if let Some(live) = self.tickets.iter().find(|live| live.id == grant.ticket) {
             work.asks = live.asks;
@@ -427,9 +432,9 @@ impl World {
             ToPlanner::Snapshot(snapshot) => {
                 self.planner(|machine, now, effects| machine.snapshot(now, snapshot, effects));
             }
-            ToPlanner::Idle(node, lane, has_session) => {
+            ToPlanner::Idle(node, lane, session) => {
                 self.planner(|machine, now, effects| {
-                    machine.idle(now, node, lane, has_session, effects);
+                    machine.idle(now, node, lane, session, effects);
                 });
             }
             ToPlanner::Unavailable(node, lane) => {

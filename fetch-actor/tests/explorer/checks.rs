@@ -145,9 +145,11 @@ impl World {
                 self.describe()
             ));
         }
-        let polls =
-            session.is_some_and(|lane| lane.work.as_ref().is_some_and(|work| work.is_long_poll));
-        let waits = reason == Reason::NextRequest && polls && !self.left_to_lane_1[p];
+        let work = session.and_then(|lane| lane.work.as_ref());
+        let polls = work.is_some_and(|work| work.is_long_poll) && !self.left_to_lane_1[p];
+        // what it waits for would be long in coming
+        let out_for_long = work.is_some_and(|work| work.out_for_long);
+        let waits = reason == Reason::NextRequest && (polls || out_for_long);
         if waits && !busy(quick) && !rests(quick) {
             return Err(format!(
                 "I8: partition {p} waits for the end of a long poll that does not name it, with lane 2 idle{}",

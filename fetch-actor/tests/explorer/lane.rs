@@ -47,6 +47,8 @@ pub(crate) struct Work {
     /// Partitions that the request may leave out or forget, for a reason that I5 allows.
     pub(crate) excused: [bool; PARTITIONS],
     pub(crate) is_long_poll: bool,
+    /// The broker may keep it for longer than `fetch.max.wait.ms`.
+    pub(crate) out_for_long: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -75,6 +75,8 @@ mutants! {
         in "seek and pause" [Pause 2, Resume 2] breaks "I8";
     an_empty_answer_leaves_a_partition_to_a_long_poll: LeavesToLongPoll
         in "seek and pause" [Pause 1, Resume 1] breaks "I8";
+    nobody_stands_in_for_lane_1: NobodyStandsIn
+        in "no slot for a session" [Evict 1, Refuse 1, Seek 1] breaks "I8";
     a_reply_is_judged_by_its_offset: JudgesByOffset
         in "seek and pause" [Poll 1, Seek 1] breaks "I3";
     a_seek_begins_no_epoch: SeekKeepsEpoch

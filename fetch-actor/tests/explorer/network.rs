@@ -12,7 +12,7 @@ use crate::data::{Data, Held};
 use crate::events::Allowance;
 use crate::lane::{Body, LaneActor, Wire, Work, answer_length, lane_of};
 use crate::notes::Seen;
-use crate::world::{Fault, Place, ToBuffer, ToPlanner, World, node_id};
+use crate::world::{FETCH_MAX_WAIT, Fault, Place, ToBuffer, ToPlanner, World, node_id};
 
 impl World {
     /// Runs one event of a session.
@@ -83,10 +83,10 @@ impl World {
                 self.to_buffer
                     .push_back(ToBuffer::Done(ticket, outcome, received));
             }
-            Effect::Idle { has_session } => {
+            Effect::Idle(session) => {
                 self.end_work(index);
                 self.to_planner
-                    .push_back(ToPlanner::Idle(id, lane, has_session));
+                    .push_back(ToPlanner::Idle(id, lane, session));
             }
             Effect::Unavailable => {
                 self.end_work(index);
@@ -252,6 +252,13 @@ impl World {
             plan.forgotten.clear();
         }
         self.check_plan(index, &request.plan);
+        if request.max_wait > FETCH_MAX_WAIT {
+            self.notes.see(Seen::OutForLong);
+            let work = self.lane_mut(index).and_then(|actor| actor.work.as_mut());
+            if let Some(work) = work {
+                work.out_for_long = true;
+            }
+        }
         let received = self.brokers[node].receive(
             node,
             &self.logs,

@@ -15,12 +15,14 @@ pub(crate) enum Seen {
     Parked,
     /// Lane 2 asks at once for what became fetchable.
     QuickEvent,
-    /// Lane 2 polls while lane 1 rests.
+    /// Lane 2 polls while lane 1 rests, or is out for long.
     QuickRest,
     /// Lane 2 polls for what has no part in lane 1's long poll.
     QuickPoll,
     /// Lane 1 waits for a moment only, to take in what lane 2 polls for.
     Settles,
+    /// Lane 1 is out for long, since the broker has refused a session.
+    OutForLong,
     Touched,
     Abandoned,
     LargerThanReserved,
@@ -39,7 +41,7 @@ pub(crate) enum Seen {
 }
 
 impl Seen {
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Overdrawn,
         Self::Discarded,
         Self::StaleReply,
@@ -49,6 +51,7 @@ impl Seen {
         Self::QuickRest,
         Self::QuickPoll,
         Self::Settles,
+        Self::OutForLong,
         Self::Touched,
         Self::Abandoned,
         Self::LargerThanReserved,

@@ -97,7 +97,7 @@ pub(crate) fn named(name: &str) -> Scenario {
 }
 
 /// Everything that is searched.
-pub(crate) const ALL: [Scenario; 19] = [
+pub(crate) const ALL: [Scenario; 20] = [
     Scenario {
         name: "startup",
         warm: false,
@@ -187,6 +187,19 @@ pub(crate) const ALL: [Scenario; 19] = [
             (A::Lose, 1),
             (A::Fire, 1),
             (A::Produce, 1),
+        ]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "no slot for a session",
+        batches: [1, 0],
+        allowances: Allowances::of([
+            (A::Evict, 1),
+            (A::Refuse, 1),
+            (A::Seek, 1),
+            (A::Pause, 1),
+            (A::Resume, 1),
+            (A::Fire, 1),
         ]),
         ..PLAIN
     },

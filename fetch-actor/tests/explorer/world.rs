@@ -21,7 +21,7 @@ use buffer_actor::{
 };
 use fetch_actor::machine::PlannerMachine;
 use record_batch::TopicPartition;
-use session_actor::fetch_session::{AnswerHead, FetchSession};
+use session_actor::fetch_session::{AnswerHead, FetchSession, SessionState};
 use session_actor::machine::SessionConfig;
 use session_actor::wire::Address;
 use session_actor::{ClusterSnapshot, PartitionLeader, PartitionTable, Topic, TopicMetadata};
@@ -36,10 +36,13 @@ use crate::notes::Notes;
 use crate::reader::{Reader, Table};
 use crate::scenario::Scenario;
 
+/// `fetch.max.wait.ms`.
+pub(crate) const FETCH_MAX_WAIT: Duration = Duration::from_millis(500);
+
 /// What the buffer finds in its mailbox.
 #[derive(Debug, Clone, Hash)]
 pub(crate) enum ToBuffer {
-    Reserve(NodeId, Lane, u64, Candidates),
+    Reserve(NodeId, Lane, u64, Candidates, bool),
     Withdraw(NodeId, Lane),
     LeadersChanged(Vec<PartitionId>),
     Done(TicketId, Outcome<Data>, u64),
@@ -56,7 +59,7 @@ pub(crate) enum ToPlanner {
     Granted(Grant),
     Assignment(Vec<(PartitionId, TopicPartition)>, Vec<PartitionId>),
     Snapshot(Arc<ClusterSnapshot>),
-    Idle(NodeId, Lane, bool),
+    Idle(NodeId, Lane, SessionState),
     Unavailable(NodeId, Lane),
 }
 
@@ -180,7 +183,7 @@ impl Frame {
             topic,
             sessions: (0..4).map(session).collect(),
             session_config: SessionConfig {
-                fetch_max_wait: Duration::from_millis(500),
+                fetch_max_wait: FETCH_MAX_WAIT,
                 request_timeout: REQUEST_TIMEOUT,
                 reconnect: NO_PAUSE,
                 max_idle: None,

@@ -61,6 +61,18 @@ pub struct AnswerHead {
     pub throttled: bool,
 }
 
+/// What a lane has at its broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SessionState {
+    /// No session, and nothing that speaks against one.
+    None,
+    /// A session, which a long rest would cost.
+    Live,
+    /// No session: the broker had no slot for it. It is asked again after a pause, and names every partition in each request until
+    /// then.
+    Refused,
+}
+
 /// What to do with an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -92,4 +104,9 @@ impl Watermarks {
         last_stable: -1,
         log_start: -1,
     };
+}
+
+/// After 2^31 - 1 comes 1.
+pub(super) const fn next_epoch(epoch: i32) -> i32 {
+    if epoch == i32::MAX { 1 } else { epoch + 1 }
 }

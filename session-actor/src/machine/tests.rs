@@ -133,7 +133,7 @@ fn answer(session_id: i32, throttle_ms: u64) -> Answer<u32> {
     }
 }
 
-const IDLE: Effect<u32> = Effect::Idle { has_session: true };
+const IDLE: Effect<u32> = Effect::Idle(SessionState::Live);
 
 #[test]
 fn i7_the_buffer_hears_of_an_answer_before_the_planner_hears_of_the_idle_lane() {
@@ -202,7 +202,7 @@ fn b002_after_a_failure_the_lane_rests_for_the_reconnect_backoff() {
             rested <= Duration::from_millis(pause * 12 / 10),
             "{rested:?}"
         );
-        assert_eq!(world.wait(), [Effect::Idle { has_session: false }]);
+        assert_eq!(world.wait(), [Effect::Idle(SessionState::None)]);
         assert_eq!(
             world.start(Job::Fetch(grant(attempt + 1))),
             [Effect::Connect]
@@ -246,7 +246,7 @@ fn b044_a_connection_lost_in_flight_frees_custody_and_starts_the_session_over() 
     let effects = world.fail();
     assert_eq!(effects[0], Effect::Disconnect);
     assert!(effects.contains(&Effect::Done(TicketId(2), Outcome::Failed, 0)));
-    assert_eq!(world.wait(), [Effect::Idle { has_session: false }]);
+    assert_eq!(world.wait(), [Effect::Idle(SessionState::None)]);
     world.start(Job::Fetch(grant(3)));
     let effects = world.run(|machine, now, effects| machine.connected(now, true, effects));
     let [Effect::Send(request)] = &effects[..] else {
@@ -302,13 +302,13 @@ fn answers_that_cannot_be_used_in_a_row_make_the_lane_rest() {
     for _ in 0..2 {
         // an evicted session is begun anew at once
         let effects = refused(&mut world, 1);
-        assert_eq!(effects.last(), Some(&Effect::Idle { has_session: false }));
+        assert_eq!(effects.last(), Some(&Effect::Idle(SessionState::None)));
         for pause in [50, 100, 200] {
             let effects = refused(&mut world, 2);
             let done = Effect::Done(TicketId(2), Outcome::Failed, 0);
             assert_eq!(effects.last(), Some(&done), "{effects:?}");
             let begin = world.now;
-            assert_eq!(world.wait(), [Effect::Idle { has_session: false }]);
+            assert_eq!(world.wait(), [Effect::Idle(SessionState::None)]);
             let pause = Duration::from_millis(pause);
             let rested = world.now - begin;
             assert!(rested >= pause * 8 / 10 && rested <= pause * 12 / 10);
@@ -377,10 +377,7 @@ fn a_touch_waits_for_nothing_takes_nothing_and_keeps_the_session() {
 fn a_touch_without_a_session_does_nothing() {
     let mut world = World::new();
     world.machine.connection = Some(true);
-    assert_eq!(
-        world.start(Job::Touch),
-        [Effect::Idle { has_session: false }]
-    );
+    assert_eq!(world.start(Job::Touch), [Effect::Idle(SessionState::None)]);
 }
 
 #[test]
@@ -406,4 +403,68 @@ fn an_answer_out_of_turn_costs_the_connection() {
     let mut world = World::busy();
     world.answered();
     assert_eq!(world.length(10), [Effect::Disconnect]);
+}
+
+/// How long the broker may wait with what it is asked now.
+fn max_wait(effects: &Effects) -> Duration {
+    let [Effect::Send(request)] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    request.max_wait
+}
+
+fn patient(ticket: u64) -> Grant {
+    Grant {
+        max_wait: MaxWait::Patient,
+        ..grant(ticket)
+    }
+}
+
+#[test]
+fn a_broker_that_refused_a_session_may_wait_until_it_is_asked_for_one_again() {
+    let mut world = World::busy();
+    let mut waits = Vec::new();
+    for ticket in 2..40 {
+        // the answer says 0: no session
+        world.length(100);
+        let idle = world.run(|machine, now, effects| machine.answer(now, answer(0, 0), 0, effects));
+        assert_eq!(idle.last(), Some(&Effect::Idle(SessionState::Refused)));
+        let wait = max_wait(&world.start(Job::Fetch(patient(ticket))));
+        waits.push(wait.as_millis());
+        world.now += wait;
+    }
+    // attempts have the usual wait; the pauses between them grow, and what is asked meanwhile waits as long, but no longer than 10 s
+    let expected = [
+        1000, 500, 2000, 500, 4000, 500, 8000, 500, 10_000, 6000, 500,
+    ];
+    assert_eq!(waits[..expected.len()], expected);
+    assert!(waits.iter().all(|wait| (500..=10_000).contains(wait)));
+    assert_eq!(waits.iter().max(), Some(&10_000));
+}
+
+#[test]
+fn patience_is_for_requests_without_a_session_and_ends_with_its_grant() {
+    let mut world = World::busy();
+    world.answered();
+    let in_session = world.start(Job::Fetch(patient(2)));
+    assert_eq!(max_wait(&in_session).as_millis(), 500);
+    world.length(100);
+    // the broker ends it, and refuses the next
+    for _ in 0..2 {
+        world.run(|machine, now, effects| machine.answer(now, answer(0, 0), 0, effects));
+        world.start(Job::Fetch(grant(3)));
+        world.length(100);
+    }
+    world.run(|machine, now, effects| machine.answer(now, answer(0, 0), 0, effects));
+    assert_eq!(
+        max_wait(&world.start(Job::Fetch(grant(4)))).as_millis(),
+        500
+    );
+    world.length(100);
+    world.run(|machine, now, effects| machine.answer(now, answer(0, 0), 0, effects));
+    let at_once = Grant {
+        max_wait: MaxWait::Zero,
+        ..grant(5)
+    };
+    assert_eq!(max_wait(&world.start(Job::Fetch(at_once))), Duration::ZERO);
 }

@@ -142,6 +142,7 @@ impl World {
             lane: Lane::Session,
             plan: 1,
             candidates: candidates.into(),
+            refused: false,
         };
         self.buffer.send(offer).await.unwrap();
         let mut tickets = self.planner.send(Tickets).await.unwrap();

@@ -79,7 +79,7 @@ fn two_nodes_whose_replies_are_both_too_large_go_one_after_the_other() {
         }]
         .into();
         let effects = world.run(|machine, _, effects| {
-            machine.reserve(node, Lane::Session, 1, candidates, effects);
+            machine.reserve(node, Lane::Session, 1, candidates, false, effects);
         });
         tickets.push(grant(effects).unwrap());
     }
@@ -128,17 +128,17 @@ fn no_new_request_leaves_while_a_reply_waits_for_memory() {
         .into()
     };
     let effects = world.run(|machine, _, effects| {
-        machine.reserve(NodeId(1), Lane::Session, 1, list(a), effects);
+        machine.reserve(NodeId(1), Lane::Session, 1, list(a), false, effects);
     });
     let first = grant(effects).unwrap();
     world.done(&first, vec![data(&first.asks[0], 10, 1000)]);
     let effects = world.run(|machine, _, effects| {
-        machine.reserve(NodeId(1), Lane::Session, 1, list(a), effects);
+        machine.reserve(NodeId(1), Lane::Session, 1, list(a), false, effects);
     });
     let waits = grant(effects).unwrap().ticket;
     world.run(|machine, now, effects| machine.need_more(now, waits, 8 << 20, effects));
     let effects = world.run(|machine, _, effects| {
-        machine.reserve(NodeId(2), Lane::Session, 1, list(b), effects);
+        machine.reserve(NodeId(2), Lane::Session, 1, list(b), false, effects);
     });
     assert_eq!(
         grants(effects),
@@ -162,7 +162,7 @@ fn while_one_node_waits_for_memory_the_second_lane_of_another_takes_none() {
         });
         let list = list.collect();
         grants(world.run(|machine, _, effects| {
-            machine.reserve(NodeId(node), lane, 1, list, effects);
+            machine.reserve(NodeId(node), lane, 1, list, false, effects);
         }))
     };
     let first = offer(&mut world, 1, Lane::Session, &ids[..8]).remove(0);
@@ -192,7 +192,7 @@ fn what_is_freed_goes_to_the_node_that_waited_longest() {
             leader_epoch: 0,
         }];
         grants(world.run(|machine, _, effects| {
-            machine.reserve(NodeId(node), Lane::Session, 1, list.into(), effects);
+            machine.reserve(NodeId(node), Lane::Session, 1, list.into(), false, effects);
         }))
     };
     // something is leased, so no node has a last request

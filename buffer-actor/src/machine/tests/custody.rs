@@ -102,7 +102,14 @@ fn after_a_leader_move_what_stands_for_the_old_node_asks_for_the_partition_no_mo
         leader_epoch: 6,
     }];
     let effects = world.run(|machine, _, effects| {
-        machine.reserve(NodeId(2), Lane::Session, 2, candidates.into(), effects);
+        machine.reserve(
+            NodeId(2),
+            Lane::Session,
+            2,
+            candidates.into(),
+            false,
+            effects,
+        );
     });
     assert_eq!(offsets(&grant(effects).unwrap()), [(0, false)]);
     // and when the old node's request is back, its next one does without it
@@ -118,7 +125,7 @@ fn i8_custody_that_is_freed_is_offered_to_the_node_that_leads_the_partition_now(
     let first = world.reserve(Lane::Session).unwrap();
     let candidates = world.candidates();
     let effects = world.run(|machine, _, effects| {
-        machine.reserve(NodeId(2), Lane::Session, 2, candidates, effects);
+        machine.reserve(NodeId(2), Lane::Session, 2, candidates, false, effects);
     });
     assert_eq!(grants(effects), [], "held by the first node's request");
     assert_eq!(grants(world.fail(&first)).len(), 1);
@@ -168,7 +175,7 @@ fn a_leader_move_voids_requests_and_keeps_what_was_read() {
     // the new leader is asked without waiting for the old one
     let candidates = world.candidates();
     let effects = world.run(|machine, _, effects| {
-        machine.reserve(NodeId(2), Lane::Session, 1, candidates, effects);
+        machine.reserve(NodeId(2), Lane::Session, 1, candidates, false, effects);
     });
     let third = grant(effects).unwrap();
     assert_eq!(offsets(&third), [(10, false)]);

@@ -328,3 +328,63 @@ fn the_variants_treat_buffered_partitions_as_kafka_17182_weighed_them() {
         }
     }
 }
+
+/// What lane 1 is granted where the node has refused a session.
+#[test]
+fn without_a_session_lane_1_may_be_out_for_long_where_nothing_waits_for_it() {
+    // fetch.min.bytes, policy, refused; how long the broker may wait
+    let table = [
+        (1, Policy::ReadAhead, true, MaxWait::Patient),
+        (1, Policy::ReadAhead, false, MaxWait::Full),
+        // a few bytes would be late
+        (2, Policy::ReadAhead, true, MaxWait::Full),
+        // there is no lane 2 for what becomes fetchable
+        (1, Policy::SkipNode, true, MaxWait::Full),
+    ];
+    for (fetch_min_bytes, policy, refused, wait) in table {
+        let mut world = World::new(
+            BufferConfig {
+                fetch_min_bytes,
+                policy,
+                ..config()
+            },
+            2,
+        );
+        let granted = world.reserve_of(Lane::Session, refused).unwrap();
+        assert_eq!(
+            granted.max_wait, wait,
+            "{fetch_min_bytes} {policy:?} {refused}"
+        );
+    }
+}
+
+#[test]
+fn i8_lane_2_polls_for_what_became_fetchable_while_lane_1_is_out_for_long() {
+    let mut world = World::new(config(), 2);
+    let first = world.reserve_of(Lane::Session, true).unwrap();
+    world.reserve(Lane::Quick);
+    let sought = world.run(|machine, now, effects| {
+        machine.seek(now, &tp(0), 50, effects).unwrap();
+    });
+    let mut quick = grant(sought).unwrap();
+    for wait in [MaxWait::Zero, MaxWait::Full, MaxWait::Full] {
+        assert_eq!(
+            (quick.lane, quick.max_wait, offsets(&quick)),
+            (Lane::Quick, wait, vec![(50, false)])
+        );
+        world.done(&quick, vec![data(&quick.asks[0], 0, 0)]);
+        quick = world.reserve(Lane::Quick).unwrap();
+    }
+    // Lane 1 comes back and goes on with the other, for a moment: what lane 2 has is to come back to it.
+    world.done(&first, Vec::new());
+    let second = world.reserve_of(Lane::Session, true).unwrap();
+    assert_eq!(second.max_wait, MaxWait::Short);
+    world.done(&quick, vec![data(&quick.asks[0], 0, 0)]);
+    assert_eq!(world.reserve(Lane::Quick), None);
+    world.done(&second, Vec::new());
+    let whole = world.reserve_of(Lane::Session, true).unwrap();
+    assert_eq!(
+        (whole.max_wait, offsets(&whole)),
+        (MaxWait::Patient, vec![(50, false), (0, false)])
+    );
+}

@@ -1,5 +1,7 @@
 //! Reading from followers (KIP-392).
 
+use std::sync::Arc;
+
 use super::*;
 
 const FOLLOWER: NodeId = NodeId(7);
@@ -50,11 +52,25 @@ fn nobody_is_asked_until_the_follower_is_offered() {
     // the lane's next offer is of the same list
     let candidates = world.candidates();
     world.run(|machine, _, effects| {
-        machine.reserve(NODE, Lane::Quick, 1, candidates.clone(), effects);
+        machine.reserve(
+            NODE,
+            Lane::Quick,
+            1,
+            Arc::clone(&candidates),
+            false,
+            effects,
+        );
     });
     world.done(&first, vec![redirect(&first.asks[0], FOLLOWER)]);
     let effects = world.run(|machine, _, effects| {
-        machine.reserve(NODE, Lane::Session, 1, candidates.clone(), effects);
+        machine.reserve(
+            NODE,
+            Lane::Session,
+            1,
+            Arc::clone(&candidates),
+            false,
+            effects,
+        );
     });
     assert_eq!(grant(effects), None);
     assert_eq!(world.machine.reason(world.ids[0]), Some(Reason::NoNode));
@@ -174,7 +190,7 @@ fn b025_redirections_that_lead_nowhere_are_followed_with_growing_pauses() {
         world.reserve_at(FOLLOWER, 5);
         let candidates = world.candidates();
         let effects = world.run(|machine, _, effects| {
-            machine.reserve(FOLLOWER, Lane::Quick, 2, candidates, effects);
+            machine.reserve(FOLLOWER, Lane::Quick, 2, candidates, false, effects);
         });
         granted = grant(effects).unwrap();
     }

@@ -181,3 +181,27 @@ fn a_node_that_moved_to_another_address_is_opened_anew() {
     let grant = world.grant(ONE, Lane::Session);
     assert_eq!(all(&world.granted(grant))[0], "open 1/1 9101");
 }
+
+#[test]
+fn the_buffer_is_told_that_a_node_has_refused_a_session_and_when_that_is_over() {
+    let mut world = World::assigned(&[ONE]);
+    for (session, expected) in [
+        (SessionState::Refused, true),
+        (SessionState::Refused, true),
+        (SessionState::Live, false),
+        (SessionState::None, false),
+        (SessionState::Refused, true),
+    ] {
+        world.busy(ONE, Lane::Session);
+        let effects = world.idle_in(ONE, Lane::Session, session);
+        assert!(
+            matches!(effects[..], [Effect::Reserve { refused, .. }] if refused == expected),
+            "{effects:?}"
+        );
+    }
+    // a lane that fails says nothing of a session
+    world.busy(ONE, Lane::Session);
+    world.run(|machine, _, effects| machine.lost(ONE, Lane::Session, effects));
+    let effects = world.idle_in(ONE, Lane::Session, SessionState::None);
+    assert!(effects.is_empty(), "its offer stands");
+}

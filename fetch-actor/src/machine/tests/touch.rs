@@ -32,7 +32,7 @@ fn what_is_not_idle_or_has_no_session_is_not_touched() {
     assert_eq!(world.machine.poll_timeout(), None, "no session yet");
     world.busy(ONE, Lane::Session);
     assert_eq!(world.machine.poll_timeout(), None, "in use");
-    world.run(|machine, now, effects| machine.idle(now, ONE, Lane::Session, false, effects));
+    world.idle_in(ONE, Lane::Session, SessionState::Refused);
     assert_eq!(world.machine.poll_timeout(), None, "the broker gave none");
     // lane 2 has none of its own
     world.busy(ONE, Lane::Quick);
