@@ -1,5 +1,6 @@
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Properties;
 import java.util.concurrent.ThreadLocalRandom;
@@ -18,9 +19,10 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * <ul>
  *   <li>{@code SessionLab write TOPIC PARTITIONS RECORDS RECORD_BYTES EVERY_MS BOOTSTRAP_SERVERS...}: to each cluster, so many records in each
  *       period, to the partitions in turn.
- *   <li>{@code SessionLab read TOPIC PARTITIONS READERS LIFE_MS WORK_MIN_MS WORK_MAX_MS [KEY=VALUE]...}: so many consumers that work after each
- *       poll that gave records; with a life of more than 0, each is closed after it, and another takes its place. Prints the number of records
- *       read so far, a line a second.
+ *   <li>{@code SessionLab read TOPIC PARTITIONS READERS LIFE_MS REST_MS HABIT WORK_MIN_MS WORK_MAX_MS [KEY=VALUE]...}: so many consumers that work
+ *       after each poll that gave records; with a life of more than 0, each is closed after it, and another takes its place after a rest. The
+ *       habit is {@code assigned}, {@code in-group} (each subscribes, in a group of its number), or the milliseconds after which it pauses another
+ *       half of its partitions. Prints the number of records read so far, a line a second.
  * </ul>
  */
 public final class SessionLab {
@@ -66,25 +68,41 @@ public final class SessionLab {
         int partitions = Integer.parseInt(arguments.get(1));
         int readers = Integer.parseInt(arguments.get(2));
         long life = Long.parseLong(arguments.get(3));
-        long workMin = Long.parseLong(arguments.get(4));
-        long workMax = Long.parseLong(arguments.get(5));
+        long rest = Long.parseLong(arguments.get(4));
+        String habit = arguments.get(5);
+        long workMin = Long.parseLong(arguments.get(6));
+        long workMax = Long.parseLong(arguments.get(7));
         AtomicLong records = new AtomicLong();
         List<TopicPartition> all = IntStream.range(0, partitions).mapToObj(index -> new TopicPartition(topic, index)).toList();
         for (int i = 0; i < readers; i++) {
             Properties properties = new Properties();
             properties.put("client.id", "reader-" + i);
-            for (String property : arguments.subList(6, arguments.size())) {
+            for (String property : arguments.subList(8, arguments.size())) {
                 String[] pair = property.split("=", 2);
                 properties.put(pair[0], pair[1]);
             }
+            boolean inGroup = habit.equals("in-group");
+            if (inGroup) {
+                properties.put("group.id", "group-" + i);
+            }
+            long pause = inGroup || habit.equals("assigned") ? 0 : Long.parseLong(habit);
             new Thread(() -> {
                 try {
                     while (true) {
                         try (KafkaConsumer<byte[], byte[]> consumer =
                                 new KafkaConsumer<>(properties, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
-                            consumer.assign(all);
+                            if (inGroup) {
+                                consumer.subscribe(List.of(topic));
+                            } else {
+                                consumer.assign(all);
+                            }
                             long begun = System.nanoTime();
+                            long paused = begun;
                             while (life == 0 || System.nanoTime() - begun < life * 1_000_000) {
+                                if (pause > 0 && System.nanoTime() - paused > pause * 1_000_000) {
+                                    paused = System.nanoTime();
+                                    pauseHalf(consumer, all);
+                                }
                                 int count = consumer.poll(POLL).count();
                                 records.addAndGet(count);
                                 if (count > 0 && workMax > 0) {
@@ -92,6 +110,7 @@ public final class SessionLab {
                                 }
                             }
                         }
+                        Thread.sleep(rest);
                     }
                 } catch (Exception failed) {
                     endIfFailed(null, failed);
@@ -102,6 +121,14 @@ public final class SessionLab {
             System.out.println(records.get());
             Thread.sleep(1000);
         }
+    }
+
+    private static void pauseHalf(KafkaConsumer<?, ?> consumer, List<TopicPartition> all) {
+        List<TopicPartition> shuffled = new ArrayList<>(all);
+        Collections.shuffle(shuffled);
+        List<TopicPartition> half = shuffled.subList(0, all.size() / 2);
+        consumer.pause(half);
+        consumer.resume(shuffled.subList(half.size(), all.size()));
     }
 
     /** A lab that has lost a client measures something else: the process ends, which is noticed. */

@@ -7,17 +7,19 @@ use anyhow::{Context, Result};
 use integration_tests::kafka::Cluster;
 
 use crate::mode::Mode;
+use crate::setting::Load;
 
 /// The listener of the readers that are measured: what goes through it is theirs alone.
 const READERS: &str = "READERS";
 
-/// Starts a broker with few session slots that logs what it does with sessions.
-pub(crate) fn start(slots: u32) -> Result<Cluster> {
+/// Starts brokers with few session slots that log what they do with sessions.
+pub(crate) fn start(load: &Load) -> Result<Cluster> {
     let kafka = Cluster::builder()
+        .nodes(usize::try_from(load.brokers)?)
         .listener(READERS, "PLAINTEXT")
         .property(
             "max.incremental.fetch.session.cache.slots",
-            &slots.to_string(),
+            &load.slots.to_string(),
         )
         .log_level("org.apache.kafka.server.FetchManager", "debug")
         .log_level("org.apache.kafka.server.FetchSessionCacheShard", "trace")
@@ -39,22 +41,28 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    pub(crate) fn read(kafka: &Cluster) -> Result<Self> {
+    /// Of all brokers.
+    pub(crate) fn read(kafka: &Cluster, load: &Load) -> Result<Self> {
         let pattern = "kafka.server:type=FetchSessionCache,name=NumIncrementalFetch*,*";
-        let gauges = kafka.metric(1, pattern, "Value")?;
-        let sum = |name: &str| {
-            let of_name = gauges.iter().filter(|(bean, _)| bean.contains(name));
-            of_name.map(|(_, value)| value).sum()
+        let mut all = Self {
+            sessions: 0.0,
+            partitions: 0.0,
         };
-        Ok(Self {
-            sessions: sum("NumIncrementalFetchSessions"),
-            partitions: sum("NumIncrementalFetchPartitionsCached"),
-        })
+        for node in 1..=load.brokers {
+            for (bean, value) in kafka.metric(node, pattern, "Value")? {
+                if bean.contains("NumIncrementalFetchSessions") {
+                    all.sessions += value;
+                } else if bean.contains("NumIncrementalFetchPartitionsCached") {
+                    all.partitions += value;
+                }
+            }
+        }
+        Ok(all)
     }
 }
 
-/// What a broker has counted since it started.
-#[derive(Debug, Clone, Copy)]
+/// What the brokers have counted since they started.
+#[derive(Debug, Clone)]
 pub(crate) struct Counters {
     pub(crate) evictions: f64,
     pub(crate) id_not_found: f64,
@@ -62,36 +70,45 @@ pub(crate) struct Counters {
     pub(crate) requests: f64,
     pub(crate) request_bytes: f64,
     pub(crate) response_bytes: f64,
-    /// Where the log ends.
-    log: u64,
+    /// Where the log of each ends.
+    logs: Vec<u64>,
 }
 
 impl Counters {
-    pub(crate) fn read(kafka: &Cluster) -> Result<Self> {
+    pub(crate) fn read(kafka: &Cluster, load: &Load) -> Result<Self> {
         let readers = format!(
             "kafka.server:type=socket-server-metrics,listener={READERS},networkProcessor=*"
         );
-        let of_readers = |attribute: &str| kafka.metric_sum(1, &readers, attribute);
+        let sum = |pattern: &str, attribute: &str| -> Result<f64> {
+            let mut sum = 0.0;
+            for node in 1..=load.brokers {
+                sum += kafka.metric_sum(node, pattern, attribute)?;
+            }
+            Ok(sum)
+        };
+        let of_readers = |attribute: &str| sum(&readers, attribute);
+        let mut logs = Vec::new();
+        for node in 1..=load.brokers {
+            logs.push(kafka.log(node)?.metadata()?.len());
+        }
         Ok(Self {
-            evictions: kafka.metric_sum(
-                1,
+            evictions: sum(
                 "kafka.server:type=FetchSessionCache,name=IncrementalFetchSessionEvictionsPerSec*,*",
                 "Count",
             )?,
-            id_not_found: kafka.metric_sum(
-                1,
+            id_not_found: sum(
                 "kafka.network:type=RequestMetrics,name=ErrorsPerSec,request=Fetch*,error=FETCH_SESSION_ID_NOT_FOUND",
                 "Count",
             )?,
             requests: of_readers("response-total")?,
             request_bytes: of_readers("incoming-byte-total")?,
             response_bytes: of_readers("outgoing-byte-total")?,
-            log: kafka.log(1)?.metadata()?.len(),
+            logs,
         })
     }
 }
 
-/// What a broker has logged between two readings of its [`Counters`].
+/// What the brokers have logged between two readings of its [`Counters`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Logged {
     /// Requests with epoch 0 that were given a session, and those that were not.
@@ -107,18 +124,20 @@ pub(crate) struct Logged {
 
 impl Logged {
     pub(crate) fn between(kafka: &Cluster, from: &Counters, to: &Counters) -> Result<Self> {
-        let mut log = File::open(kafka.log(1)?)?;
-        log.seek(SeekFrom::Start(from.log))?;
         let mut logged = Self::default();
-        let mut left = to.log - from.log;
-        for line in BufReader::new(log).lines() {
-            let line = line?;
-            let length = line.len() as u64 + 1;
-            if length > left {
-                break;
+        for (node, (&from, &to)) in (1..).zip(from.logs.iter().zip(&to.logs)) {
+            let mut log = File::open(kafka.log(node)?)?;
+            log.seek(SeekFrom::Start(from))?;
+            let mut left = to - from;
+            for line in BufReader::new(log).lines() {
+                let line = line?;
+                let length = line.len() as u64 + 1;
+                if length > left {
+                    break;
+                }
+                left -= length;
+                logged.count(&line)?;
             }
-            left -= length;
-            logged.count(&line)?;
         }
         Ok(logged)
     }
@@ -144,12 +163,12 @@ impl Logged {
     }
 }
 
-/// Whether the broker's own counter and its log tell the same of evictions: if not, the log is not understood.
-pub(crate) fn agree(mode: Mode, evictions: f64, logged: &Logged) -> Result<()> {
+/// Whether a broker's own counter and its log tell the same of evictions: if not, the log is not understood.
+pub(crate) fn agree(mode: Mode, load: &Load, evictions: f64, logged: &Logged) -> Result<()> {
     let lines = logged.evicted_by_age + logged.evicted_by_size;
     anyhow::ensure!(
-        (evictions - lines as f64).abs() <= 1.0,
-        "{mode}: the broker counted {evictions} evictions and logged {lines}"
+        (evictions - lines as f64).abs() <= f64::from(load.brokers),
+        "{mode}: the brokers counted {evictions} evictions and logged {lines}"
     );
     Ok(())
 }

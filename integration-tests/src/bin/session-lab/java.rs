@@ -10,7 +10,7 @@ use integration_tests::kafka::{Cluster, Jars, Process};
 
 use crate::TOPIC;
 use crate::mode::{Client, Version};
-use crate::setting::{Load, PARTITIONS};
+use crate::setting::{Habit, Load, PARTITIONS, PAUSE};
 
 /// A process with Java clients. Dropping it kills it.
 pub(crate) struct Clients {
@@ -34,11 +34,11 @@ impl Clients {
         Self::start("writer", command, first)
     }
 
-    /// As many consumers of one kind as the load says, which work on the records of a poll as it says. With a life, each is closed after it, and
-    /// another takes its place.
+    /// As many consumers of one kind as the load says, which work on the records of a poll as it says. With a life and a rest, each is
+    /// closed after the first, and another takes its place after the second.
     pub(crate) fn read(
         (client, version): (Client, Version),
-        life: Option<Duration>,
+        life: Option<(Duration, Duration)>,
         load: &Load,
         servers: &str,
         kafka: &Cluster,
@@ -51,7 +51,14 @@ impl Clients {
         command.args(["SessionLab", "read", TOPIC]);
         command.arg(PARTITIONS.to_string());
         command.arg(load.readers.to_string());
-        command.arg(life.unwrap_or_default().as_millis().to_string());
+        let (life_span, rest) = life.unwrap_or_default();
+        command.arg(life_span.as_millis().to_string());
+        command.arg(rest.as_millis().to_string());
+        command.arg(match load.habit {
+            Habit::Assigned => "assigned".to_owned(),
+            Habit::InGroup => "in-group".to_owned(),
+            Habit::Pausing => PAUSE.as_millis().to_string(),
+        });
         command.arg(load.work.0.as_millis().to_string());
         command.arg(load.work.1.as_millis().to_string());
         let properties = load.properties(servers).into_iter();
@@ -59,7 +66,12 @@ impl Clients {
         command.arg(format!("group.protocol={}", client.group_protocol()));
         // the one request more that only Java makes
         command.arg("enable.metrics.push=false");
-        let what = format!("{}-{version:?}-{}", client.group_protocol(), load.readers);
+        let what = format!(
+            "{}-{version:?}-{}-{}",
+            client.group_protocol(),
+            load.readers,
+            life_span.as_secs()
+        );
         Self::start(&what, command, kafka)
     }
 

@@ -15,7 +15,7 @@ use crate::broker::{Counters, Logged, Sessions, agree, readers_address};
 use crate::java::Clients;
 use crate::mode::{Client, Mode, Version};
 use crate::ours::Readers;
-use crate::setting::{Load, PARTITIONS};
+use crate::setting::{Habit, Load, VISIT};
 
 /// Newcomers that have their sessions want no more of them, so each lives for so long.
 const NEWCOMERS_LIVE: Duration = Duration::from_secs(30);
@@ -28,7 +28,6 @@ const SESSIONS_MADE: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) load: Load,
-    pub(crate) slots: u32,
     /// Java consumers of 4.4.0 that come and go: each wants a session of all partitions, and asks for it with each fetch until it has it.
     pub(crate) newcomers: u32,
 }
@@ -51,32 +50,37 @@ pub(crate) struct Measured {
     pub(crate) records: u64,
     /// Requests that only kept a session alive; Java has none.
     pub(crate) touches: Option<u64>,
+    /// Partitions that readers paused or had to give away, which sessions have to forget; not counted with Java.
+    pub(crate) let_go: Option<u64>,
 }
 
 /// Reads with a mode's consumers and measures, until the time is over.
 pub(crate) fn run(mode: Mode, plan: &Plan, kafka: &Cluster) -> Result<Measured> {
     let mut clients = Measurand::start(mode, plan, kafka)?;
     await_sessions(mode, plan, kafka)?;
+    if plan.load.habit == Habit::InGroup {
+        clients.visit(plan, kafka)?;
+    }
     let mut newcomers = (plan.newcomers > 0)
         .then(|| start_newcomers(plan, kafka))
         .transpose()?;
     thread::sleep(plan.load.skip);
 
     let begun = Instant::now();
-    let from = Counters::read(kafka)?;
-    let (records, touches) = (clients.records()?, clients.touches()?);
+    let from = Counters::read(kafka, &plan.load)?;
+    let (records, touches, let_go) = (clients.records()?, clients.touches()?, clients.let_go());
     let mut samples = Vec::new();
     while begun.elapsed() < plan.load.measure {
-        samples.push(Sessions::read(kafka)?);
+        samples.push(Sessions::read(kafka, &plan.load)?);
         clients.check()?;
         newcomers.as_mut().map_or(Ok(()), Clients::check)?;
         thread::sleep(SAMPLE);
     }
-    let to = Counters::read(kafka)?;
+    let to = Counters::read(kafka, &plan.load)?;
     let seconds = begun.elapsed().as_secs_f64();
     let logged = Logged::between(kafka, &from, &to)?;
     let evictions = to.evictions - from.evictions;
-    agree(mode, evictions, &logged)?;
+    agree(mode, &plan.load, evictions, &logged)?;
 
     let sessions: f64 = samples.iter().map(|sample| sample.sessions).sum();
     let partitions: f64 = samples.iter().map(|sample| sample.partitions).sum();
@@ -94,12 +98,15 @@ pub(crate) fn run(mode: Mode, plan: &Plan, kafka: &Cluster) -> Result<Measured> 
         logged,
         sessions: sessions / samples.len() as f64,
         size: partitions / sessions,
-        lowest_size: sizes.fold(f64::from(PARTITIONS), f64::min),
+        lowest_size: sizes.fold(plan.load.full_session(), f64::min),
         records: clients.records()? - records,
         touches: match (touches, clients.touches()?) {
             (Some(before), Some(after)) => Some(after - before),
             _ => None,
         },
+        let_go: let_go
+            .zip(clients.let_go())
+            .map(|(before, after)| after - before),
     })
 }
 
@@ -108,11 +115,12 @@ fn start_newcomers(plan: &Plan, kafka: &Cluster) -> Result<Clients> {
         readers: plan.newcomers,
         work: (Duration::ZERO, Duration::ZERO),
         max_poll_records: 500,
+        habit: Habit::Assigned,
         ..plan.load
     };
     Clients::read(
         (Client::Classic, Version::V4_4_0),
-        Some(NEWCOMERS_LIVE),
+        Some((NEWCOMERS_LIVE, Duration::ZERO)),
         &as_fast_as_they_can,
         kafka.bootstrap_servers(),
         kafka,
@@ -121,10 +129,10 @@ fn start_newcomers(plan: &Plan, kafka: &Cluster) -> Result<Clients> {
 
 /// Until as many readers have a session as can have one.
 fn await_sessions(mode: Mode, plan: &Plan, kafka: &Cluster) -> Result<()> {
-    let wanted = plan.slots.min(plan.load.readers);
+    let wanted = plan.load.slots.min(plan.load.readers) * u32::try_from(plan.load.brokers)?;
     let begun = Instant::now();
     loop {
-        let sessions = Sessions::read(kafka)?.sessions;
+        let sessions = Sessions::read(kafka, &plan.load)?.sessions;
         if sessions >= f64::from(wanted) {
             return Ok(());
         }
@@ -139,7 +147,12 @@ fn await_sessions(mode: Mode, plan: &Plan, kafka: &Cluster) -> Result<()> {
 /// The consumers that are measured.
 enum Measurand {
     Ours(Readers),
-    Java(Clients),
+    Java {
+        of: (Client, Version),
+        readers: Clients,
+        /// The second members of the readers' groups.
+        visitors: Option<Clients>,
+    },
 }
 
 impl Measurand {
@@ -147,34 +160,62 @@ impl Measurand {
         let servers = readers_address(kafka)?;
         Ok(match mode {
             Mode::Ours(policy) => Self::Ours(Readers::start(policy, &plan.load, &servers)?),
-            Mode::Java(client, version) => Self::Java(Clients::read(
-                (client, version),
-                None,
-                &plan.load,
-                &servers,
-                kafka,
-            )?),
+            Mode::Java(client, version) => Self::Java {
+                of: (client, version),
+                readers: Clients::read((client, version), None, &plan.load, &servers, kafka)?,
+                visitors: None,
+            },
         })
+    }
+
+    /// Into each reader's group comes a second member, and leaves it again, time after time.
+    fn visit(&mut self, plan: &Plan, kafka: &Cluster) -> Result<()> {
+        match self {
+            Self::Ours(readers) => readers.visit(),
+            Self::Java { of, visitors, .. } => {
+                let servers = readers_address(kafka)?;
+                let stay = Some((VISIT, VISIT));
+                *visitors = Some(Clients::read(*of, stay, &plan.load, &servers, kafka)?);
+            }
+        }
+        Ok(())
     }
 
     fn records(&self) -> Result<u64> {
         match self {
             Self::Ours(readers) => Ok(readers.records()),
-            Self::Java(clients) => clients.records(),
+            Self::Java {
+                readers, visitors, ..
+            } => {
+                let visitors = visitors.as_ref().map_or(Ok(0), Clients::records)?;
+                Ok(readers.records()? + visitors)
+            }
         }
     }
 
     fn touches(&self) -> Result<Option<u64>> {
         match self {
             Self::Ours(readers) => readers.touches().map(Some),
-            Self::Java(_) => Ok(None),
+            Self::Java { .. } => Ok(None),
+        }
+    }
+
+    fn let_go(&self) -> Option<u64> {
+        match self {
+            Self::Ours(readers) => Some(readers.let_go()),
+            Self::Java { .. } => None,
         }
     }
 
     fn check(&mut self) -> Result<()> {
         match self {
             Self::Ours(readers) => readers.check(),
-            Self::Java(clients) => clients.check(),
+            Self::Java {
+                readers, visitors, ..
+            } => {
+                visitors.as_mut().map_or(Ok(()), Clients::check)?;
+                readers.check()
+            }
         }
     }
 }

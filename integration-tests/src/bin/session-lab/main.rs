@@ -18,12 +18,13 @@ mod lane;
 mod mode;
 mod ours;
 mod report;
+mod runs;
 mod setting;
 
 use java::Clients;
 use lane::{Measured, Plan};
 use mode::Mode;
-use setting::{PARTITIONS, Setting};
+use setting::{Load, PARTITIONS, Setting};
 
 const TOPIC: &str = "lab";
 /// Seconds, of which those after the first 20 are those in which sessions can be lost.
@@ -43,7 +44,7 @@ struct Arguments {
         default_value = "read-ahead,omit,classic-4.4.0,async-4.4.0"
     )]
     modes: Vec<Mode>,
-    /// Measures 35 s, for `a` and `b`: evictions are few, and the first ones, which come all at once, weigh more.
+    /// Measures 35 s, for all but `c` and `d`: evictions are few, and the first ones, which come all at once, weigh more.
     #[arg(long, conflicts_with = "measure")]
     short: bool,
     /// Seconds before measuring, in place of the setting's.
@@ -58,9 +59,13 @@ struct Arguments {
     /// Java consumers that come and go beside those of the mode, and want sessions, too.
     #[arg(long, default_value_t = 4)]
     newcomers: u32,
-    /// `max.incremental.fetch.session.cache.slots`; a multiple of 8, in as many parts as the cache is divided.
-    #[arg(long, default_value_t = 16)]
-    slots: u32,
+    /// `max.incremental.fetch.session.cache.slots` of each broker, in place of the setting's; a multiple of 8, in as many parts as the
+    /// cache is divided.
+    #[arg(long)]
+    slots: Option<u32>,
+    /// Runs of each setting, side by side: the table has the medians, and a figure is reached if it is in each of them.
+    #[arg(long, default_value_t = 1)]
+    runs: usize,
 }
 
 impl Arguments {
@@ -74,9 +79,9 @@ impl Arguments {
         load.skip = self.skip.map_or(load.skip, Duration::from_secs);
         load.measure = measure.map_or(load.measure, Duration::from_secs);
         load.readers = self.readers.unwrap_or(load.readers);
+        load.slots = self.slots.unwrap_or(load.slots);
         Plan {
             load,
-            slots: self.slots,
             newcomers: self.newcomers,
         }
     }
@@ -87,16 +92,18 @@ fn main() -> Result<ExitCode> {
     let mut reached = true;
     for &setting in &arguments.settings {
         let plan = arguments.plan(setting);
-        let measured =
-            run(&plan, &arguments.modes).with_context(|| format!("setting {setting:?}"))?;
-        println!("{}", report::table(setting, &plan, &measured));
-        for verdict in report::verdicts(setting, &measured) {
-            println!(
-                "- {}: {}",
-                if verdict.reached { "reached" } else { "MISSED" },
-                verdict.what
-            );
-            reached &= verdict.reached;
+        let runs = run(&plan, &arguments.modes, arguments.runs)
+            .with_context(|| format!("setting {setting:?}"))?;
+        println!("{}", report::table(setting, &plan, &runs::medians(&runs)));
+        for (index, measured) in (1..).zip(&runs) {
+            for verdict in report::verdicts(setting, measured) {
+                println!(
+                    "- run {index}, {}: {}",
+                    if verdict.reached { "reached" } else { "MISSED" },
+                    verdict.what
+                );
+                reached &= verdict.reached;
+            }
         }
         println!();
     }
@@ -107,18 +114,21 @@ fn main() -> Result<ExitCode> {
     })
 }
 
-fn run(plan: &Plan, modes: &[Mode]) -> Result<Vec<Measured>> {
-    let clusters = side_by_side(modes, |_| start(plan.slots))?;
+/// Every mode as often as there are runs, all side by side; what was seen, by run.
+fn run(plan: &Plan, modes: &[Mode], runs: usize) -> Result<Vec<Vec<Measured>>> {
+    let modes: Vec<Mode> = modes.repeat(runs.max(1));
+    let clusters = side_by_side(&modes, |_| start(&plan.load))?;
     let all: Vec<&Cluster> = clusters.iter().collect();
     let mut writer = Clients::write(&plan.load, &Jars::fetch()?, &all)?;
     let lanes: Vec<(Mode, &Cluster)> = modes.iter().copied().zip(all).collect();
     let measured = side_by_side(&lanes, |&(mode, kafka)| lane::run(mode, plan, kafka))?;
     writer.check()?;
-    Ok(measured)
+    let each = measured.len() / runs.max(1);
+    Ok(measured.chunks(each.max(1)).map(<[_]>::to_vec).collect())
 }
 
-fn start(slots: u32) -> Result<Cluster> {
-    let kafka = broker::start(slots)?;
+fn start(load: &Load) -> Result<Cluster> {
+    let kafka = broker::start(load)?;
     // what has been read is of no use, and the runs are long
     let configs = [("retention.ms", "120000"), ("segment.bytes", "8388608")];
     kafka.create_topic(TOPIC, PARTITIONS, 1, &configs)?;

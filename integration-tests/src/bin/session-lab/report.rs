@@ -12,14 +12,11 @@ const DEFAULT: Mode = Mode::Ours(Policy::ReadAhead);
 
 /// A Markdown table, a row per mode.
 pub(crate) fn table(setting: Setting, plan: &Plan, all: &[Measured]) -> String {
-    let Plan {
-        load,
-        slots,
-        newcomers,
-    } = plan;
+    let Plan { load, newcomers } = plan;
+    let (slots, brokers) = (load.slots, load.brokers);
     let seconds = load.measure.as_secs();
     let mut text = format!(
-        "Setting {setting:?}: {slots} slots, {} readers and {newcomers} newcomers of {PARTITIONS} partitions, {seconds} s after {} s; \
+        "Setting {setting:?}: {brokers} brokers of {slots} slots, {} readers and {newcomers} newcomers of {PARTITIONS} partitions, {seconds} s after {} s; \
          {} records of {} bytes each {:?}, {} per poll, {:?} to {:?} of work, {:?} max wait\n\n",
         load.readers,
         load.skip.as_secs(),
@@ -32,17 +29,17 @@ pub(crate) fn table(setting: Setting, plan: &Plan, all: &[Measured]) -> String {
         load.fetch_max_wait,
     );
     text += "| mode | evictions | per s | share of the most | by age | sessions | size (lowest) | full fetches given + refused | id not found \
-             | partitions forgotten | requests/s | request kB/s | response kB/s | records/s | of those written | touches |\n";
+             | partitions forgotten (paused or given away) | requests/s | request kB/s | response kB/s | records/s | of those written | touches |\n";
     text += "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n";
-    let most = f64::from(*slots) / SESSION_AGE.as_secs_f64();
+    let most = f64::from(slots) * f64::from(brokers) / SESSION_AGE.as_secs_f64();
     for one in all {
         let per_second = |value: f64| value / one.seconds;
         let records = per_second(one.records as f64);
-        let touches = one
-            .touches
-            .map_or("-".to_owned(), |touches| touches.to_string());
+        let known =
+            |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
+        let (touches, let_go) = (known(one.touches), known(one.let_go));
         text += &format!(
-            "| {} | {} | {:.3} | {:.0} % | {} | {:.1} | {:.1} ({:.1}) | {} + {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} % | {touches} |\n",
+            "| {} | {} | {:.3} | {:.0} % | {} | {:.1} | {:.1} ({:.1}) | {} + {} | {} | {} ({let_go}) | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} % | {touches} |\n",
             one.mode,
             one.evictions,
             per_second(one.evictions),
@@ -81,27 +78,20 @@ pub(crate) fn verdicts(setting: Setting, all: &[Measured]) -> Vec<Verdict> {
         [Client::Classic, Client::Async].map(|client| of(Mode::Java(client, Version::V4_4_0)));
     if let Some(ours) = of(DEFAULT) {
         let by_age = ours.logged.evicted_by_age;
+        let evictions = ours.evictions;
+        let forgotten = ours.logged.forgotten;
         match setting {
-            Setting::A | Setting::B => {
-                let evictions = ours.evictions;
+            Setting::A | Setting::B | Setting::E => {
                 verdict(format!("no eviction: {evictions}"), evictions == 0.0);
-                let lowest = ours.lowest_size;
+                let (lowest, full) = (ours.lowest_size, setting.load().full_session());
                 verdict(
                     format!("every session has its full size throughout: lowest {lowest}"),
-                    lowest == f64::from(PARTITIONS),
+                    lowest == full,
                 );
-                let forgotten = ours.logged.forgotten;
                 verdict(
                     format!("no partition is forgotten: {forgotten}"),
                     forgotten == 0,
                 );
-                for java in java.into_iter().flatten() {
-                    let share = ours.request_bytes / java.request_bytes;
-                    verdict(
-                        format!("request bytes, of those of {}: {share:.2}", java.mode),
-                        share <= MOST_REQUEST_BYTES,
-                    );
-                }
             }
             Setting::C => verdict(format!("no eviction by age: {by_age}"), by_age == 0),
             Setting::D => {
@@ -109,23 +99,57 @@ pub(crate) fn verdicts(setting: Setting, all: &[Measured]) -> Vec<Verdict> {
                 let touches = ours.touches.unwrap_or_default();
                 verdict(format!("sessions are touched: {touches}"), touches > 0);
             }
+            Setting::F | Setting::G => {
+                verdict(format!("no eviction: {evictions}"), evictions == 0.0);
+                let let_go = ours.let_go.unwrap_or_default();
+                verdict(
+                    format!(
+                        "partitions are paused or given away, and none other is forgotten: {forgotten} of {let_go}"
+                    ),
+                    let_go > 0 && forgotten <= let_go,
+                );
+            }
+        }
+        // in D ours has less memory than Java
+        if setting != Setting::D {
+            for java in java.into_iter().flatten() {
+                let share = ours.request_bytes / java.request_bytes;
+                verdict(
+                    format!("request bytes, of those of {}: {share:.2}", java.mode),
+                    share <= MOST_REQUEST_BYTES,
+                );
+            }
         }
     }
     // without evictions where they are known to happen, none elsewhere means nothing
-    let controls = match setting {
-        Setting::A | Setting::B => [
+    let controls: &[Mode] = match setting {
+        Setting::A | Setting::B | Setting::E => &[
             Mode::Ours(Policy::OmitBuffered),
             Mode::Java(Client::Async, Version::V3_9_1),
         ],
-        Setting::C | Setting::D => [
+        Setting::C | Setting::D => &[
             Mode::Java(Client::Async, Version::V4_4_0),
             Mode::Java(Client::Classic, Version::V4_4_0),
         ],
+        Setting::F | Setting::G => &[],
     };
-    for control in controls.into_iter().filter_map(of) {
+    for control in controls.iter().filter_map(|mode| of(*mode)) {
         verdict(
             format!("{} loses sessions: {}", control.mode, control.evictions),
             control.evictions > 0.0,
+        );
+    }
+    // the same where sessions have slots for all: there it is partitions that leave them
+    if matches!(setting, Setting::F | Setting::G)
+        && let Some(omit) = of(Mode::Ours(Policy::OmitBuffered))
+    {
+        let (forgotten, let_go) = (omit.logged.forgotten, omit.let_go.unwrap_or_default());
+        verdict(
+            format!(
+                "{} forgets other partitions, too: {forgotten} of {let_go}",
+                omit.mode
+            ),
+            forgotten > let_go,
         );
     }
     verdicts
@@ -151,6 +175,7 @@ mod tests {
             lowest_size: 24.0,
             records: 100,
             touches: Some(0),
+            let_go: Some(0),
         }
     }
 
@@ -188,6 +213,15 @@ mod tests {
         ];
         assert_eq!(missed(Setting::B, &[bad, java]), of_sessions);
         assert_eq!(missed(Setting::C, &[bad]), ["no eviction by age: 1"]);
+        let of_groups = [
+            "no eviction: 1",
+            "partitions are paused or given away, and none other is forgotten: 2 of 1",
+        ];
+        let bad_member = Measured {
+            let_go: Some(1),
+            ..bad
+        };
+        assert_eq!(missed(Setting::F, &[bad_member]), of_groups);
         let of_touches = ["no eviction by age: 1", "sessions are touched: 0"];
         assert_eq!(missed(Setting::D, &[bad]), of_touches);
     }
@@ -199,6 +233,10 @@ mod tests {
         assert_eq!(
             missed(Setting::A, &[omit, java]),
             ["ours omit loses sessions: 0"]
+        );
+        assert_eq!(
+            missed(Setting::G, &[omit]),
+            ["ours omit forgets other partitions, too: 0 of 0"]
         );
         assert_eq!(
             missed(Setting::C, &[omit, java]),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
-/// Partitions of the topic, all on the one broker: a session that has lost none holds so many.
+/// Partitions of the topic: all sessions of a consumer that have lost none hold so many.
 pub(crate) const PARTITIONS: i32 = 24;
 /// A broker keeps a session for so long whatever comes (`MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`, a constant of Apache Kafka).
 pub(crate) const SESSION_AGE: Duration = Duration::from_secs(120);
@@ -20,7 +20,29 @@ pub(crate) enum Setting {
     C,
     /// Memory for less than a round of the node's records, and an application that is away for 300 s.
     D,
+    /// As B, on three brokers: each consumer has a session at each.
+    E,
+    /// As B, with each reader in a group of its own, into which a second member comes and which it leaves again.
+    F,
+    /// As B, with a half of each reader's partitions paused, another half each 5 s.
+    G,
 }
+
+/// What a reader does about its partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Habit {
+    /// It has all of them.
+    Assigned,
+    /// It has all of them, but for the half that another member of its group takes and gives back.
+    InGroup,
+    /// It pauses a half and resumes the other.
+    Pausing,
+}
+
+/// How long the second member of a group stays, and how long it is gone.
+pub(crate) const VISIT: Duration = Duration::from_secs(40);
+/// How often other partitions are paused.
+pub(crate) const PAUSE: Duration = Duration::from_secs(5);
 
 /// A [`Setting`] in numbers.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +57,10 @@ pub(crate) struct Load {
     pub(crate) fetch_max_wait: Duration,
     /// Consumers of the mode that is measured.
     pub(crate) readers: u32,
+    pub(crate) habit: Habit,
+    pub(crate) brokers: i32,
+    /// `max.incremental.fetch.session.cache.slots` of each; a multiple of 8, in as many parts as the cache is divided.
+    pub(crate) slots: u32,
     /// `buffer.memory` of ours, if not its default.
     pub(crate) buffer_memory: Option<u32>,
     /// How long to wait before measuring, and how long to measure.
@@ -53,20 +79,40 @@ impl Setting {
             max_poll_records: 2,
             fetch_max_wait: Duration::from_millis(1_000),
             readers: 16,
+            habit: Habit::Assigned,
+            brokers: 1,
+            slots: 16,
             buffer_memory: None,
             // shortly before the first session is old enough to be lost
             skip: Duration::from_secs(100),
             measure: Duration::from_secs(300),
         };
+        let trickle = Load {
+            records: 2,
+            period: Duration::from_millis(300),
+            work: around(150),
+            max_poll_records: 500,
+            fetch_max_wait: Duration::from_millis(500),
+            ..usual
+        };
         match self {
             Self::A => usual,
-            Self::B => Load {
-                records: 2,
-                period: Duration::from_millis(300),
-                work: around(150),
-                max_poll_records: 500,
-                fetch_max_wait: Duration::from_millis(500),
-                ..usual
+            Self::B => trickle,
+            Self::E => Load {
+                brokers: 3,
+                ..trickle
+            },
+            // Whoever gives half of its partitions away, or pauses them, has a session that is smaller than a newcomer's: a broker is
+            // right to give that its slot. So there are slots for all, and what is counted is which partitions leave their sessions.
+            Self::F => Load {
+                habit: Habit::InGroup,
+                slots: 40,
+                ..trickle
+            },
+            Self::G => Load {
+                habit: Habit::Pausing,
+                slots: 40,
+                ..trickle
             },
             Self::C => Load {
                 period: Duration::from_secs(156),
@@ -102,6 +148,11 @@ const fn around(mean_ms: u64) -> (Duration, Duration) {
 }
 
 impl Load {
+    /// Partitions of a session that has lost none.
+    pub(crate) fn full_session(&self) -> f64 {
+        f64::from(PARTITIONS) / f64::from(self.brokers)
+    }
+
     /// What is written per second.
     pub(crate) fn written_per_second(&self) -> f64 {
         f64::from(self.records) / self.period.as_secs_f64()
