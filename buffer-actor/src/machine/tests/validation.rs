@@ -365,7 +365,7 @@ fn a_truncation_below_data_that_gave_way_skips_nothing() {
     });
     let candidates = candidates.collect();
     let effects = world.run(|machine, _, effects| {
-        machine.reserve(NEW_LEADER, Lane::Quick, 2, candidates, effects);
+        machine.reserve(NEW_LEADER, Lane::Quick, 2, candidates, false, effects);
     });
     assert_eq!(offsets(&grant(effects).unwrap()), [(0, false)]);
 }
