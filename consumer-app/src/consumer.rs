@@ -95,8 +95,8 @@ impl Consumer {
     /// # Errors
     /// [`Error::NothingAssigned`]; [`Error::Group`] for what ends the membership, until the application subscribes anew; [`Error::Unreachable`] once no broker was reachable for `default.api.timeout.ms`;
     /// [`Error::BrokerUnusable`] for one that is there and of no use;
-    /// [`Error::Partition`] and [`Error::CorruptBatch`] for what one partition meets, while the others go on. The consumer
-    /// remains usable after each of them.
+    /// [`Error::Partition`] and [`Error::CorruptBatch`] for what one partition meets, while the others go on; [`Error::MemoryHeld`] if
+    /// the application keeps all of `buffer.memory` in records that it was given. The consumer remains usable after each of them.
     pub async fn poll(&mut self, timeout: Duration) -> Result<Records> {
         self.check_pollable().await?;
         self.reader.poll(timeout).await
