@@ -159,7 +159,7 @@ mod tests {
         let kept = good.replace("peak=11100000", "peak=51100000");
         let kept = kept.replace("kept=0", "kept=40000000");
         assert_eq!(told(&kept, Application::Keep)?, Vec::<String>::new());
-        let overdrawn = good.replace("held=1048576", "held=2048576");
+        let overdrawn = good.replace("held=1048576", "held=1548576");
         let overdrawn = overdrawn.replace("overdrawn=0", "overdrawn=1");
         assert_eq!(told(&overdrawn, Application::Stop)?, Vec::<String>::new());
         Ok(())

@@ -166,7 +166,7 @@ mod tests {
                 let mut sample = Sample {
                     at: 10.0 * index as f64,
                     rss: 20_000 + 300 * noise,
-                    heap: 9_000 + 200 * noise,
+                    heap: 8_000 + 200 * noise,
                     allocations: 4_000 + 100 * noise,
                     descriptors: 20 + noise / 3,
                     threads: 3,
