@@ -64,6 +64,7 @@ pub(crate) async fn run(task: Task) -> Result<()> {
         consumer.poll(POLL).await?;
     }
     println!("idle rss={}", rss("VmRSS")?);
+    let before = consumer.metrics().await?.fetch_connections;
     let peaks = Arc::new(Peaks::default());
     let sampler = tokio::spawn(sample(consumer.handle(), Arc::clone(&peaks)));
     consumer.assign(partitions(&task.topic)).await?;
@@ -90,7 +91,8 @@ pub(crate) async fn run(task: Task) -> Result<()> {
         rss("VmHWM")?,
         peaks.held.load(Ordering::Relaxed),
         peaks.kept.load(Ordering::Relaxed),
-        after.fetch_connections,
+        // those of the topic of before end with it: no node has a partition until the leaders of this one are known
+        after.fetch_connections - before,
         after.sessions_lost,
         after.overdrawn_replies,
         after.discarded_replies,
