@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
 use clap::Args;
 use consumer_app::{Consumer, ConsumerHandle, Error, OffsetReset, Records, TopicPartition};
 
@@ -73,15 +74,20 @@ pub(crate) async fn run(task: Task) -> Result<()> {
         next: BTreeMap::new(),
         records: 0,
         memory_held: 0,
+        kept: Vec::new(),
     };
     application.run(&mut consumer).await?;
     let Reader {
         records,
         memory_held,
+        kept,
         ..
     } = application;
     peaks.over.store(true, Ordering::Relaxed);
     sampler.await??;
+    // most is kept at the last record, which no sample between two polls sees
+    peaks.sample(&consumer.handle()).await?;
+    drop(kept);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let after = consumer.metrics().await?;
     println!(
@@ -110,6 +116,7 @@ struct Reader<'a> {
     records: u64,
     /// Polls that said that the application keeps all memory.
     memory_held: u64,
+    kept: Vec<Bytes>,
 }
 
 impl Reader<'_> {
@@ -131,7 +138,6 @@ impl Reader<'_> {
                 consumer.handle().pause(&others).await?;
             }
         }
-        let mut kept = Vec::new();
         let mut last = now();
         while self.records < self.task.records {
             let records = self.poll(consumer).await?;
@@ -145,7 +151,7 @@ impl Reader<'_> {
             }
             last = now();
             if self.task.application == Application::Keep {
-                kept.extend(
+                self.kept.extend(
                     records
                         .iter()
                         .next()
@@ -153,7 +159,6 @@ impl Reader<'_> {
                 );
             }
         }
-        drop(kept);
         Ok(())
     }
 
@@ -181,12 +186,19 @@ impl Reader<'_> {
     }
 }
 
-async fn sample(consumer: ConsumerHandle, peaks: Arc<Peaks>) -> Result<()> {
-    while !peaks.over.load(Ordering::Relaxed) {
+impl Peaks {
+    async fn sample(&self, consumer: &ConsumerHandle) -> Result<()> {
         let metrics = consumer.metrics().await?;
         let held = metrics.memory_used.saturating_sub(metrics.memory_kept);
-        peaks.held.fetch_max(held, Ordering::Relaxed);
-        peaks.kept.fetch_max(metrics.memory_kept, Ordering::Relaxed);
+        self.held.fetch_max(held, Ordering::Relaxed);
+        self.kept.fetch_max(metrics.memory_kept, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+async fn sample(consumer: ConsumerHandle, peaks: Arc<Peaks>) -> Result<()> {
+    while !peaks.over.load(Ordering::Relaxed) {
+        peaks.sample(&consumer).await?;
         tokio::time::sleep(SAMPLE).await;
     }
     Ok(())
