@@ -166,7 +166,7 @@ impl Decoder {
             0 => HeaderChecksum::Ignore,
             _ => HeaderChecksum::Verify,
         };
-        let guess = self.codecs.guess(codec, compressed.len()).min(cap);
+        let guess = self.codecs.guess(codec, compressed).min(cap);
         let mut output = buffers.take(guess);
         let decompressed = self
             .codecs

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use record_batch::Buffers;
 
-use super::{Claim, Memory};
+use super::{Claim, GRAIN, Memory};
 use crate::shared::PartitionState;
 
 /// Makes buffers for batches of one partition.
@@ -49,7 +49,11 @@ impl Buffers for BatchBuffers<'_> {
         buffer
     }
 
-    fn seal(&mut self, filled: Vec<u8>) -> Bytes {
+    fn seal(&mut self, mut filled: Vec<u8>) -> Bytes {
+        if filled.capacity() > 2 * filled.len() + GRAIN {
+            // its end is given back to the system, and nothing is copied
+            filled.shrink_to_fit();
+        }
         // what it occupies, not what it contains
         let counted = filled.capacity() as u64;
         self.memory.0.resized(self.taken, filled.capacity());
@@ -91,6 +95,28 @@ mod tests {
         assert_eq!(memory.kept(), counted);
         drop(bytes);
         assert_eq!((memory.drain(), state.lent()), ((0, counted), 0));
+    }
+
+    /// What a batch will give is guessed, and a batch that is kept must not keep what was guessed too much.
+    #[test]
+    fn f014_a_buffer_much_larger_than_its_batch_is_cut() {
+        let memory = Memory::new(64 << 20);
+        let state = Arc::new(SharedState::default().partition(TopicPartition::new("t", 0)));
+        let mut buffers = BatchBuffers::new(&memory, &state);
+        let mut buffer = buffers.take(1_000_000);
+        buffer.clear();
+        buffer.extend_from_slice(&[1; 20_000]);
+        let bytes = buffers.seal(buffer);
+        assert!(memory.kept() <= 40_000, "{}", memory.kept());
+        assert_eq!(memory.0.allocated() as u64, memory.kept());
+        drop(bytes);
+        // one that is not much larger stays what it is: to cut it would cost, and it is used again
+        let mut buffer = buffers.take(20_000);
+        buffer.clear();
+        buffer.extend_from_slice(&[1; 18_000]);
+        let (address, capacity) = (buffer.as_ptr(), buffer.capacity());
+        let bytes = buffers.seal(buffer);
+        assert_eq!((bytes.as_ptr(), memory.kept()), (address, capacity as u64));
     }
 
     /// A decoder lets a buffer grow, and whatever is counted of it must be what it is then.

@@ -79,6 +79,28 @@ pub(super) fn decompress(
     Ok(())
 }
 
+/// What a frame of several blocks gives at most. Encoders fill all blocks but the last one, so that is close; of a single block
+/// nothing is known.
+pub(super) fn most_out(input: &[u8]) -> Option<usize> {
+    let mut rest = input;
+    let frame = header(&mut rest, HeaderChecksum::Ignore, usize::MAX).ok()?;
+    let (mut blocks, mut most) = (0, 0_usize);
+    loop {
+        let length = (u32::from_le_bytes(take(&mut rest)?) & !STORED) as usize;
+        if length == 0 {
+            return (blocks > 1).then_some(most);
+        }
+        take_slice(&mut rest, length)?;
+        if frame.block_checksums {
+            take::<4>(&mut rest)?;
+        }
+        blocks += 1;
+        most += frame
+            .largest_block
+            .min(length.saturating_mul(MOST_OUT_PER_BYTE));
+    }
+}
+
 fn header(rest: &mut &[u8], checksum: HeaderChecksum, cap: usize) -> Result<Frame, CodecError> {
     const EARLY: &str = "a frame's header ends early";
     if take(rest).map(u32::from_le_bytes).ok_or(EARLY)? != MAGIC {

@@ -49,9 +49,14 @@ impl Codecs {
         }
     }
 
-    /// How large a buffer `input` bytes of `codec` will probably need: a guess from the batch before.
-    pub(crate) fn guess(&self, codec: Compression, input: usize) -> usize {
-        self.expansion[codec as usize].of(input)
+    /// How large a buffer `input` will probably need: what its blocks can give at most, where that is close, else a guess from the
+    /// batches before.
+    pub(crate) fn guess(&self, codec: Compression, input: &[u8]) -> usize {
+        let told = match codec {
+            Compression::Lz4 => lz4::most_out(input),
+            _ => None,
+        };
+        told.unwrap_or_else(|| self.expansion[codec as usize].of(input.len()))
     }
 
     /// Decompresses `input` into `output`, whose present contents do not matter, and which holds the result and nothing
@@ -72,11 +77,11 @@ impl Codecs {
                 .decompress(input, cap, output)?,
             Compression::Snappy => snappy::decompress(input, cap, output)?,
             Compression::Lz4 => {
-                let guess = self.guess(codec, input.len());
+                let guess = self.guess(codec, input);
                 lz4::decompress(input, checksum, guess, cap, output)?;
             }
             Compression::Zstd => {
-                let guess = self.guess(codec, input.len());
+                let guess = self.guess(codec, input);
                 match &mut self.zstd {
                     Some(zstd) => zstd,
                     none => none.insert(zstd::Zstd::new()?),
@@ -84,27 +89,39 @@ impl Codecs {
                 .decompress(input, guess, cap, output)?;
             }
         }
-        self.expansion[codec as usize] = Expansion::seen(input.len(), output.len());
+        self.expansion[codec as usize].see(input.len(), output.len());
         Ok(())
     }
 }
 
-/// Bytes out per byte in, in sixteenths.
+/// What the batches before tell of the next one.
 #[derive(Clone, Copy)]
-struct Expansion(usize);
+struct Expansion {
+    /// Bytes out per byte in of the last one, in sixteenths.
+    ratio: usize,
+    /// About the largest of the recent ones. A batch that compressed to nearly nothing has a ratio that says nothing of the next.
+    largest: Option<usize>,
+}
 
 impl Expansion {
-    const FIRST: Self = Self(4 * 16);
-    const MOST: usize = 64 * 16;
+    const FIRST: Self = Self {
+        ratio: 4 * 16,
+        largest: None,
+    };
+    const MOST: usize = 1024 * 16;
 
     /// What the next batch of the same kind will need, an eighth more than this one.
-    fn seen(input: usize, output: usize) -> Self {
+    fn see(&mut self, input: usize, output: usize) {
         let ratio = output.saturating_mul(18) / input.max(1);
-        Self(ratio.saturating_add(1).clamp(16, Self::MOST))
+        self.ratio = ratio.saturating_add(1).clamp(16, Self::MOST);
+        let before = self.largest.unwrap_or(0);
+        self.largest = Some(output.max(before - before / 16));
     }
 
     fn of(self, input: usize) -> usize {
-        (input / 16 + 1).saturating_mul(self.0)
+        let alike = (input / 16 + 1).saturating_mul(self.ratio);
+        let most = self.largest.map(|largest| largest + largest / 4);
+        most.map_or(alike, |most| alike.min(most))
     }
 }
 
