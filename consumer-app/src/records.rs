@@ -178,16 +178,9 @@ impl Records {
         chunk.batch.header().partition_leader_epoch()
     }
 
-    /// This poll moved the position of a partition to `next`.
+    /// This poll moved the position of a partition to `next`. Each has one turn in a poll.
     pub(crate) fn moved(&mut self, state: &Arc<PartitionState>, next: i64) {
-        match self
-            .next_offsets
-            .iter_mut()
-            .find(|(known, _)| Arc::ptr_eq(known, state))
-        {
-            Some((_, offset)) => *offset = next,
-            None => self.next_offsets.push((Arc::clone(state), next)),
-        }
+        self.next_offsets.push((Arc::clone(state), next));
     }
 
     /// Whether this poll moved a position, be it without a record: past control batches, or batches emptied by compaction.
@@ -231,12 +224,9 @@ impl Records {
     pub fn by_partition(self) -> impl Iterator<Item = PartitionRecords> {
         let mut partitions: Vec<PartitionRecords> = Vec::new();
         for chunk in self.chunks {
-            match partitions
-                .iter_mut()
-                .find(|known| known.partition == *chunk.state.name())
-            {
-                Some(known) => known.chunks.push(chunk),
-                None => partitions.push(PartitionRecords {
+            match partitions.last_mut() {
+                Some(last) if last.partition == *chunk.state.name() => last.chunks.push(chunk),
+                _ => partitions.push(PartitionRecords {
                     partition: chunk.state.name().clone(),
                     chunks: vec![chunk],
                 }),
