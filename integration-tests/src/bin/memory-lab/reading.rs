@@ -187,11 +187,16 @@ impl Reader<'_> {
 }
 
 impl Peaks {
+    /// Looks twice: what is in use and what the application keeps of it cannot be read in one instant, and what is dropped in
+    /// between would count as held.
     async fn sample(&self, consumer: &ConsumerHandle) -> Result<()> {
-        let metrics = consumer.metrics().await?;
-        let held = metrics.memory_used.saturating_sub(metrics.memory_kept);
+        let mut held = u64::MAX;
+        for _ in 0..2 {
+            let metrics = consumer.metrics().await?;
+            held = held.min(metrics.memory_used.saturating_sub(metrics.memory_kept));
+            self.kept.fetch_max(metrics.memory_kept, Ordering::Relaxed);
+        }
         self.held.fetch_max(held, Ordering::Relaxed);
-        self.kept.fetch_max(metrics.memory_kept, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -27,9 +27,6 @@ use mode::Mode;
 use setting::{Load, PARTITIONS, Setting};
 
 const TOPIC: &str = "lab";
-/// Seconds, of which those after the first 20 are those in which sessions can be lost.
-const SHORT: u64 = 35;
-
 /// Compares how consumers keep their fetch sessions, on real brokers with few session slots.
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -44,7 +41,7 @@ struct Arguments {
         default_value = "read-ahead,omit,classic-4.4.0,async-4.4.0"
     )]
     modes: Vec<Mode>,
-    /// Measures 35 s, for all but `c` and `d`: evictions are few, and the first ones, which come all at once, weigh more.
+    /// Measures 35 s, and `f` 85 s, but for `c` and `d`: evictions are few, and the first ones, which come all at once, weigh more.
     #[arg(long, conflicts_with = "measure")]
     short: bool,
     /// Seconds before measuring, in place of the setting's.
@@ -71,13 +68,13 @@ struct Arguments {
 impl Arguments {
     fn plan(&self, setting: Setting) -> Plan {
         let measure = if self.short {
-            Some(SHORT)
+            setting.short()
         } else {
-            self.measure
+            self.measure.map(Duration::from_secs)
         };
         let mut load = setting.load();
         load.skip = self.skip.map_or(load.skip, Duration::from_secs);
-        load.measure = measure.map_or(load.measure, Duration::from_secs);
+        load.measure = measure.unwrap_or(load.measure);
         load.readers = self.readers.unwrap_or(load.readers);
         load.slots = self.slots.unwrap_or(load.slots);
         Plan {

@@ -69,6 +69,17 @@ pub(crate) struct Load {
 }
 
 impl Setting {
+    /// What suffices to see what the setting is about, if that is less than its whole.
+    pub(crate) const fn short(self) -> Option<Duration> {
+        match self {
+            // of which those after the first 20 are those in which sessions can be lost
+            Self::A | Self::B | Self::E | Self::G => Some(Duration::from_secs(35)),
+            // a visit, and the time between two
+            Self::F => Some(Duration::from_secs(2 * VISIT.as_secs() + 5)),
+            Self::C | Self::D => None,
+        }
+    }
+
     /// The numbers; those of A, B and C are from the study that found where sessions are lost.
     pub(crate) const fn load(self) -> Load {
         let usual = Load {
