@@ -367,6 +367,7 @@ impl Reader {
         let mut allowance = Allowance {
             records: self.options.max_poll_records,
             overdraws: 0,
+            copies: self.memory.is_much_kept(),
             fell_short: false,
         };
         let served = self.serve(now, &mut allowance);

@@ -99,6 +99,7 @@ impl PartitionBatches {
         let mut all = Allowance {
             records: usize::MAX,
             overdraws: usize::MAX,
+            copies: self.memory.is_much_kept(),
             fell_short: false,
         };
         let (mark, at) = (records.mark(), self.part.bytes_read());

@@ -62,6 +62,8 @@ pub(super) struct Allowance {
     pub(super) records: usize,
     /// Batches to decompress although the budget is used up.
     pub(super) overdraws: usize,
+    /// The application kept much before this poll. What a poll gives is not kept yet, however much it is.
+    pub(super) copies: bool,
     /// A batch was left as it is, for want of memory.
     pub(super) fell_short: bool,
 }
@@ -359,17 +361,13 @@ impl Part {
                     self.filter.marker(&header, marker.control_type()?);
                 }
                 Verdict::Deliver => {
-                    if header.compression() != Some(Compression::None)
-                        && memory.is_over_limit()
-                        && !allowance.overdraw()
-                    {
+                    let length = entry.range().len();
+                    let is_compressed = header.compression() != Some(Compression::None);
+                    if is_compressed && memory.is_over_limit() && !allowance.overdraw() {
                         return Ok(Found::NoMemory);
                     }
                     let mut buffers = BatchBuffers::new(memory, &self.state);
-                    let length = entry.range().len();
-                    if header.compression() == Some(Compression::None)
-                        && self.would_pin_more(length, memory)
-                    {
+                    if !is_compressed && allowance.copies && self.would_pin(length) {
                         let own = buffers.copy(&rest[entry.range()]);
                         if let Some(Ok(copied)) = entries(&own).next() {
                             entry = copied;
@@ -397,10 +395,10 @@ impl Part {
         }
     }
 
-    /// The application keeps much, and a record of this batch would keep a reply of more than four times its size.
-    fn would_pin_more(&self, batch: usize, memory: &Memory) -> bool {
+    /// Whether a record of this batch would keep a reply of more than four times its size.
+    fn would_pin(&self, batch: usize) -> bool {
         let reply = self.completed.data.claim.as_ref().map_or(0, Claim::bytes);
-        (batch as u64).saturating_mul(4) < reply && memory.is_much_kept()
+        (batch as u64).saturating_mul(4) < reply
     }
 
     /// Up to `room` records of the current batch.

@@ -181,6 +181,43 @@ fn f014_a_record_that_is_kept_does_not_pin_its_response_when_memory_is_short() {
     });
 }
 
+/// What one poll gives may be all of the memory. That is not kept yet, and so no reason to copy.
+#[test]
+fn f014_a_poll_copies_nothing_for_what_it_gives_itself() {
+    run(async {
+        // a reply of each node in the memory
+        let broker = TestBroker::builder().nodes(6).start_in_memory().unwrap();
+        broker.create_topic("t", 6).unwrap();
+        for partition in 0..6 {
+            produce_batches(&broker, partition, 1000, 1000);
+        }
+        let mut consumer = builder(&broker)
+            .set("buffer.memory", &MIB.to_string())
+            .set("max.poll.records", "6000")
+            .spawn_local()
+            .unwrap();
+        consumer.assign(partitions(6)).await.unwrap();
+        let (mut read, mut pieces) = (0, 0);
+        while read < 6000 {
+            settle().await;
+            let records = poll(&mut consumer).await;
+            assert!(!records.is_empty(), "only {read} came");
+            read += records.len();
+            let places: Vec<usize> = records
+                .iter()
+                .map(|record| record.value().unwrap().as_ptr() as usize)
+                .collect();
+            // batches of one reply lie behind each other
+            let jumps = places
+                .windows(2)
+                .filter(|pair| pair[1].abs_diff(pair[0]) > 1200);
+            pieces += 1 + jumps.count();
+        }
+        let replies = metrics(&consumer).await.fetch_responses as usize;
+        assert!(pieces <= replies, "{pieces} pieces of {replies} replies");
+    });
+}
+
 /// The copying way out, compressed and not: what is kept is what the records have.
 #[test]
 fn f014_200_fetches_and_the_first_record_of_each_copied() {
