@@ -13,7 +13,7 @@ use crate::support::delivered::Delivered;
 use crate::support::pipes::{FarPipe, Pipe};
 use crate::support::traffic::asked_at;
 use crate::support::{
-    broker, builder, consumer, offsets, partitions, poll, produce, run, settle, tp,
+    broker, builder, consumer, offsets, partitions, poll, produce, produce_batches, run, settle, tp,
 };
 
 /// A consumer to which a fetch takes 20 ms.
@@ -39,6 +39,41 @@ async fn poll_times(consumer: &mut Consumer, looks: usize) -> Option<Records> {
         tokio::task::yield_now().await;
     }
     None
+}
+
+/// Java's `poll(0)` gives what is buffered, however often it is called.
+#[test]
+fn polls_that_do_not_wait_read_a_topic_whole() {
+    for batches in [false, true] {
+        run(async {
+            let broker = broker(3);
+            for partition in 0..3 {
+                produce_batches(&broker, partition, 100, 100);
+            }
+            let mut consumer = builder(&broker)
+                .set("max.partition.fetch.bytes", "1000")
+                .set("fetch.max.bytes", "2000")
+                .spawn_local()
+                .unwrap();
+            consumer.assign(partitions(3)).await.unwrap();
+            let (mut read, mut polls) = (0, 0);
+            while read < 300 {
+                read += if batches {
+                    let batches = consumer.poll_batches(Duration::ZERO).await.unwrap();
+                    let decoded = batches
+                        .into_partitions()
+                        .into_iter()
+                        .map(|one| one.decode().unwrap().len());
+                    decoded.sum()
+                } else {
+                    consumer.poll(Duration::ZERO).await.unwrap().len()
+                };
+                polls += 1;
+                assert!(polls < 300, "{read} records in {polls} polls");
+                settle().await;
+            }
+        });
+    }
 }
 
 #[test]
