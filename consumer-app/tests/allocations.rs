@@ -1,5 +1,5 @@
-//! No allocation per record, counted: how often a poll and the reading of what it gives allocate does not depend on how many
-//! records that are. A target of its own, since it replaces the allocator.
+//! Allocations, counted: how often a poll and the reading of what it gives allocate does not depend on how many records that are, and
+//! what seeks leave allocated does not depend on how many they were. A target of its own, since it replaces the allocator.
 
 use std::io;
 use std::pin::pin;
@@ -13,6 +13,10 @@ use consumer_app::{Consumer, RebalanceListener, Records, TopicPartition};
 use record_batch::Compression;
 use test_broker::{ApiKey, ProducerRecord, TestBroker};
 use tokio::task::LocalSet;
+
+mod allocations {
+    mod seeks;
+}
 
 struct Pipe(TestBroker);
 

@@ -29,6 +29,7 @@ mod polls;
 mod records;
 mod resets;
 mod runtimes;
+mod seek_back_and_forth;
 mod seek_pause;
 mod steady_state;
 mod support;
