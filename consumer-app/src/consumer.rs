@@ -4,8 +4,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use buffer_actor::messages::{Assign, AwaitPosition, GetStatus, Pause, Seek, SeekTo};
-use buffer_actor::{ResetTo, Start};
+use buffer_actor::Start;
+use buffer_actor::messages::{Assign, GetStatus, Pause};
 use coordinator_actor::LeaveOption;
 use coordinator_actor::messages::GetGroupCounts;
 use futures_util::stream::{self, Stream, StreamExt};
@@ -13,7 +13,7 @@ use record_batch::TopicPartition;
 use tokio::sync::watch;
 
 use crate::builder::ConsumerBuilder;
-use crate::config::{ConsumerConfig, IsolationLevel};
+use crate::config::ConsumerConfig;
 use crate::error::{Error, Result};
 use crate::facade::{Close, Ports, Started};
 use crate::metadata::{AskPartitions, PartitionsUnknown};
@@ -209,7 +209,7 @@ impl std::fmt::Debug for Consumer {
 #[derive(Clone)]
 pub struct ConsumerHandle {
     pub(crate) ports: Ports,
-    config: Arc<ConsumerConfig>,
+    pub(crate) config: Arc<ConsumerConfig>,
     end: watch::Receiver<()>,
 }
 
@@ -328,144 +328,6 @@ impl ConsumerHandle {
                 Err(PartitionsUnknown::Refused(error)) => Err(Error::UnknownTopic { topic, error }),
                 Err(PartitionsUnknown::Unreachable(source)) => Err(Error::Unreachable { source }),
             }
-        }
-    }
-
-    /// The next offset that the application will be given of a partition; `None` if it is not assigned or its position is still
-    /// being looked up. No message, no waiting.
-    pub fn position(&self, partition: &TopicPartition) -> Option<i64> {
-        self.ports.shared.get(partition)?.offsets().given
-    }
-
-    /// Where a partition ended when a broker last answered a fetch of it: its high watermark or, with
-    /// `isolation.level=read_committed`, its last stable offset. `None` if it is not assigned or no broker has answered since it
-    /// was. No message, no waiting.
-    pub fn known_end(&self, partition: &TopicPartition) -> Option<i64> {
-        let state = self.ports.shared.get(partition)?;
-        let end = match self.config.isolation_level() {
-            IsolationLevel::ReadCommitted => state.last_stable_offset(),
-            IsolationLevel::ReadUncommitted => state.high_watermark(),
-        };
-        (end >= 0).then_some(end)
-    }
-
-    /// How many offsets are left to read of a partition: from its position to the end that a broker told last, see
-    /// [`known_end`](Self::known_end); Java's `currentLag`. `None` while either is not known. No message, no waiting.
-    pub fn current_lag(&self, partition: &TopicPartition) -> Option<u64> {
-        let (end, position) = (self.known_end(partition)?, self.position(partition)?);
-        // what is not committed yet may have been given before, and is behind the end now (F067)
-        Some(u64::try_from(end.saturating_sub(position)).unwrap_or(0))
-    }
-
-    /// As [`position`](Self::position), waiting for a position that is being looked up, no longer than `default.api.timeout.ms`.
-    ///
-    /// # Errors
-    /// [`Error::NoPosition`].
-    pub fn await_position(
-        &self,
-        partition: &TopicPartition,
-    ) -> impl Future<Output = Result<i64>> + Send + 'static + use<> {
-        let status = self.ports.status.clone();
-        let asked = self.ports.buffer.send(AwaitPosition {
-            partition: partition.clone(),
-            limit: self.config.default_api_timeout(),
-        });
-        async move { Ok(asked.await.map_err(|_| status.gone())??) }
-    }
-
-    /// Sets the position of an assigned partition. No poll that begins after this has completed gives a record of before it.
-    ///
-    /// # Errors
-    /// [`Error::NegativeOffset`]; [`Error::NoPosition`] if the partition is not assigned.
-    pub fn seek(
-        &self,
-        partition: &TopicPartition,
-        offset: i64,
-    ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
-        self.seek_offset(partition, offset, SeekTo::Offset(offset))
-    }
-
-    /// As [`seek`](Self::seek), for applications that store their offsets themselves: `leader_epoch` is that of the record before
-    /// `offset` ([`Record::leader_epoch`](crate::Record::leader_epoch)), stored along with it. If the log was truncated below `offset`
-    /// since, which takes the election of a leader without all of it, that is found out before a record is given: the partition goes on
-    /// where the logs part, or, if `auto.offset.reset` is `none`, a poll fails with
-    /// [`PartitionError::LogTruncated`](crate::PartitionError::LogTruncated) (KIP-320).
-    ///
-    /// # Errors
-    /// As [`seek`](Self::seek).
-    pub fn seek_with_epoch(
-        &self,
-        partition: &TopicPartition,
-        offset: i64,
-        leader_epoch: i32,
-    ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
-        let to = SeekTo::Behind(offset, leader_epoch);
-        self.seek_offset(partition, offset, to)
-    }
-
-    fn seek_offset(
-        &self,
-        partition: &TopicPartition,
-        offset: i64,
-        to: SeekTo,
-    ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
-        let refused = (offset < 0).then(|| Error::NegativeOffset {
-            partition: partition.clone(),
-            offset,
-        });
-        let sent = match refused {
-            Some(error) => Err(error),
-            None => Ok(self.ports.buffer.send(Seek {
-                partition: partition.clone(),
-                to,
-            })),
-        };
-        let status = self.ports.status.clone();
-        async move {
-            let sought = sent?.await.map_err(|_| status.gone())?;
-            Ok(sought.map_err(buffer_actor::messages::NoPosition::from)?)
-        }
-    }
-
-    /// Sets the position to the first offset of the log, and tells which that is.
-    ///
-    /// # Errors
-    /// [`Error::NoPosition`] if the partition is not assigned or the offset was not found within `default.api.timeout.ms`.
-    pub fn seek_to_beginning(
-        &self,
-        partition: &TopicPartition,
-    ) -> impl Future<Output = Result<i64>> + Send + 'static + use<> {
-        self.seek_to(partition, ResetTo::Earliest)
-    }
-
-    /// Sets the position to the end of the log as it is now, and tells which offset that is: a record produced after this has
-    /// completed is given.
-    ///
-    /// # Errors
-    /// As [`seek_to_beginning`](Self::seek_to_beginning).
-    pub fn seek_to_end(
-        &self,
-        partition: &TopicPartition,
-    ) -> impl Future<Output = Result<i64>> + Send + 'static + use<> {
-        self.seek_to(partition, ResetTo::Latest)
-    }
-
-    fn seek_to(
-        &self,
-        partition: &TopicPartition,
-        end: ResetTo,
-    ) -> impl Future<Output = Result<i64>> + Send + 'static + use<> {
-        let status = self.ports.status.clone();
-        let sought = self.ports.buffer.send(Seek {
-            partition: partition.clone(),
-            to: SeekTo::End(end),
-        });
-        // behind the seek in the same mailbox, so it waits for the position that the seek looks for
-        let found = self.await_position(partition);
-        async move {
-            let sought = sought.await.map_err(|_| status.gone())?;
-            sought.map_err(buffer_actor::messages::NoPosition::from)?;
-            found.await
         }
     }
 

@@ -15,6 +15,7 @@ mod group;
 mod metadata;
 mod metrics;
 mod offsets;
+mod positions;
 mod reader;
 mod records;
 mod status;

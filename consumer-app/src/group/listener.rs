@@ -129,6 +129,32 @@ impl RebalanceContext {
         self.handle.seek(partition, offset).await
     }
 
+    /// As [`ConsumerHandle::seek_with_epoch`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn seek_with_epoch(
+        &self,
+        partition: &TopicPartition,
+        offset: i64,
+        leader_epoch: i32,
+    ) -> Result<()> {
+        let sought = self.handle.seek_with_epoch(partition, offset, leader_epoch);
+        sought.await
+    }
+
+    /// As [`ConsumerHandle::seek_with_metadata`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn seek_with_metadata(
+        &self,
+        partition: &TopicPartition,
+        to: &OffsetAndMetadata,
+    ) -> Result<()> {
+        self.handle.seek_with_metadata(partition, to).await
+    }
+
     /// As [`ConsumerHandle::seek_to_beginning`].
     ///
     /// # Errors

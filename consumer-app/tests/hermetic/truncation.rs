@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use consumer_app::{Consumer, EpochEnd, Error, PartitionError};
+use consumer_app::{Consumer, EpochEnd, Error, OffsetAndMetadata, PartitionError};
 use test_broker::{ApiKey, Fault, RequestRecord, ResponseError, TestBroker};
 
 use crate::support::traffic::{asked_at, asked_offsets, asks, count, fetches};
@@ -321,6 +321,62 @@ fn b113_a_stored_offset_is_validated_before_the_first_record_is_given() {
         assert_eq!(read(&mut consumer, 7).await, (8..15).collect::<Vec<_>>());
         let refused = consumer.seek_with_epoch(&tp(0), -1, 1).await;
         assert!(matches!(refused, Err(Error::NegativeOffset { .. })));
+    });
+}
+
+/// Java's `seek(TopicPartition, OffsetAndMetadata)`: what `committed` gave can be given back, with its epoch.
+#[test]
+fn b106_b113_a_committed_offset_that_is_sought_is_validated() {
+    run(async {
+        let broker = broker_of(2, 1);
+        for _ in 0..10 {
+            produce(&broker, 0, 1);
+        }
+        let mut consumer = builder(&broker).set("group.id", "g").spawn_local().unwrap();
+        consumer.assign_at([(tp(0), 0)]).await.unwrap();
+        read(&mut consumer, 10).await;
+        let stored = OffsetAndMetadata {
+            offset: 10,
+            leader_epoch: Some(0),
+            metadata: "of Tuesday".into(),
+        };
+        let offsets = [(tp(0), stored.clone())];
+        consumer.commit_offsets(offsets).await.unwrap();
+        let committed = consumer.committed([&tp(0)]).await.unwrap();
+        let committed = committed[&tp(0)].clone().unwrap();
+        assert_eq!(committed, stored);
+        consumer.seek(&tp(0), 3).await.unwrap();
+        let sought = consumer.seek_with_metadata(&tp(0), &committed);
+        sought.await.unwrap();
+        assert_eq!(consumer.position(&tp(0)), Some(10));
+        // the epoch is that of the position from now on, the metadata is not
+        consumer.commit().await.unwrap();
+        let again = consumer.committed([&tp(0)]).await.unwrap();
+        let again = again[&tp(0)].clone().unwrap();
+        assert_eq!((again.offset, again.leader_epoch), (10, Some(0)));
+        assert_eq!(again.metadata, "");
+
+        elect_uncleanly(&broker, 2, 5);
+        produce(&broker, 0, 10);
+        assert_eq!(read(&mut consumer, 10).await, (5..15).collect::<Vec<_>>());
+        broker.clear_requests();
+        let sought = consumer.seek_with_metadata(&tp(0), &committed);
+        sought.await.unwrap();
+        assert_eq!(read(&mut consumer, 10).await, (5..15).collect::<Vec<_>>());
+        assert_eq!(count(&broker, 2, ENDS), 1);
+        assert!(!asked_offsets(&broker, &tp(0)).contains(&10));
+        // without an epoch there is nothing to ask
+        let plain = OffsetAndMetadata::from(10);
+        let sought = consumer.seek_with_metadata(&tp(0), &plain);
+        sought.await.unwrap();
+        assert_eq!(read(&mut consumer, 5).await, (10..15).collect::<Vec<_>>());
+        assert_eq!(count(&broker, 2, ENDS), 1);
+
+        let before_all = OffsetAndMetadata::from(-1);
+        let refused = consumer.seek_with_metadata(&tp(0), &before_all).await;
+        assert!(matches!(refused, Err(Error::NegativeOffset { .. })));
+        let unassigned = consumer.seek_with_metadata(&tp(1), &plain).await;
+        assert!(matches!(unassigned, Err(Error::NoPosition { .. })));
     });
 }
 
