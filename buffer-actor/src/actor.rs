@@ -227,6 +227,9 @@ impl BufferActor {
                 }
                 Effect::ReadFrom(partition, replica) => {
                     debug!(?partition, ?replica, "the replica to read from changes");
+                    if let Some(state) = self.state(partition) {
+                        state.set_read_replica(replica);
+                    }
                     let message = ReadFrom { partition, replica };
                     self.neighbours.read_from.do_send(message);
                 }

@@ -1,7 +1,7 @@
 //! What is read without a message: positions and pause flags by partition, and the word that says that something changed.
 //! For observation, and for the reader to judge what it holds; never for a decision about a fetch.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -9,8 +9,11 @@ use dashmap::DashMap;
 use record_batch::TopicPartition;
 
 use crate::consumed::{Consumed, Portion};
-use crate::ids::FetchEpoch;
+use crate::ids::{FetchEpoch, NodeId};
 use crate::samples::{Sampled, Samples};
+
+/// In place of a node's id: no follower, as in the protocol.
+const LEADER: i32 = -1;
 
 /// Offsets of one partition that the application is told of or commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +55,8 @@ pub struct PartitionState {
     high_watermark: AtomicI64,
     last_stable_offset: AtomicI64,
     log_start_offset: AtomicI64,
+    /// -1 for the leader.
+    read_replica: AtomicI32,
     /// Of its topic.
     consumed: Arc<Consumed>,
     lags: Mutex<LagSamples>,
@@ -77,6 +82,7 @@ impl PartitionState {
             high_watermark: AtomicI64::new(-1),
             last_stable_offset: AtomicI64::new(-1),
             log_start_offset: AtomicI64::new(-1),
+            read_replica: AtomicI32::new(LEADER),
         }
     }
 
@@ -126,6 +132,12 @@ impl PartitionState {
     /// The first offset of the log as the last reply told it, -1 before.
     pub fn log_start_offset(&self) -> i64 {
         self.log_start_offset.load(Ordering::Relaxed)
+    }
+
+    /// The follower that is read from in place of the leader, if one is (KIP-392).
+    pub fn read_replica(&self) -> Option<NodeId> {
+        let node = self.read_replica.load(Ordering::Relaxed);
+        (node != LEADER).then_some(NodeId(node))
     }
 
     /// The reader gave out records up to `next`, fetched under `epoch`. Without effect if a seek came in between; returns
@@ -203,6 +215,11 @@ impl PartitionState {
             // which end counts is the reader's to know
             self.observe_lag(now, position, -1);
         }
+    }
+
+    pub(crate) fn set_read_replica(&self, replica: Option<NodeId>) {
+        let node = replica.map_or(LEADER, |NodeId(node)| node);
+        self.read_replica.store(node, Ordering::Relaxed);
     }
 
     /// Nothing that was read of it counts any more: it is not assigned.

@@ -78,6 +78,8 @@ pub struct PartitionMetrics {
     pub lag: Option<i64>,
     /// Records between the beginning of the log and the position; never below 0. `None` as for the lag.
     pub lead: Option<i64>,
+    /// The node id of the follower that is read from in place of the leader, if one is (KIP-392).
+    pub preferred_read_replica: Option<i32>,
     /// The lag after recent polls that gave something.
     pub recent_lag: Sampled,
     /// The lead after recent polls and answers.
@@ -99,6 +101,7 @@ impl PartitionMetrics {
         Self {
             lag: lag.map(|position| end.saturating_sub(position.max(start)).max(0)),
             lead: lead.map(|position| position.saturating_sub(start).max(0)),
+            preferred_read_replica: state.read_replica().map(|node| node.0),
             recent_lag: recent.lag,
             recent_lead: recent.lead,
         }

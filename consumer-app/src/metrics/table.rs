@@ -270,6 +270,7 @@ static DEFINITIONS: &[MetricDefinition] = &[
     java(FETCH, "records-lead", Gauge, "records", "From the beginning of the log to the position.", Partition(|p| p.lead.map(|lead| lead as f64))),
     java(FETCH, "records-lead-min", Gauge, "records", "The smallest after recent polls and answers, the present one included.", Partition(PartitionMetrics::lead_min)),
     java(FETCH, "records-lead-avg", Gauge, "records", "The mean after recent polls and answers.", Partition(|p| p.recent_lead.avg())),
+    java(FETCH, "preferred-read-replica", Gauge, "node id", "The follower that is read from since it is nearer than the leader (KIP-392); -1 for the leader.", Partition(|p| Some(f64::from(p.preferred_read_replica.unwrap_or(-1))))),
 
     java(COORDINATOR, "assigned-partitions", Gauge, "partitions", "How many are assigned.", Client(|m| m.group.map(|_| m.partitions.len() as f64))),
     java(COORDINATOR, "commit-total", Counter, "requests", "Commits that were answered.", Group(|g| Some(g.commits.total as f64))),

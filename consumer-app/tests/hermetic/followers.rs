@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use consumer_app::Consumer;
+use consumer_app::{Consumer, Metrics, TopicPartition};
 use test_broker::{ApiKey, Fault, ResponseError, TestBroker};
 
 use crate::support::delivered::Delivered;
@@ -81,6 +81,56 @@ fn b028_without_a_rack_or_in_the_leaders_nobody_is_sent_away() {
             assert_eq!(asked_nodes(&broker), [1], "{rack:?}");
         });
     }
+}
+
+/// The metric `preferred-read-replica`, as the Java client has it: -1 for the leader.
+fn preferred_read_replicas(metrics: &Metrics) -> Vec<(Option<i32>, f64)> {
+    let all = metrics.iter();
+    let named = all.filter(|metric| metric.definition.name() == "preferred-read-replica");
+    named
+        .map(|metric| (metric.partition, metric.value))
+        .collect()
+}
+
+/// B208: read from the leader, sent to its follower, and from there back by an error.
+#[test]
+fn b025_b027_b208_the_metrics_say_which_replica_is_read_from() {
+    run(async {
+        let broker = racks();
+        let mut consumer = consumer_in(&broker, "b", "300000");
+        consumer.assign([tp(0)]).await.unwrap();
+        let replicas = async |consumer: &Consumer| {
+            let metrics = consumer.metrics().await.unwrap();
+            let shown = metrics.partitions[&tp(0)].preferred_read_replica;
+            let values = preferred_read_replicas(&metrics);
+            assert_eq!(values, [(Some(0), f64::from(shown.unwrap_or(-1)))]);
+            shown
+        };
+        assert_eq!(replicas(&consumer).await, None);
+        produce(&broker, 0, 5);
+        read(&mut consumer, 5).await;
+        assert_eq!(replicas(&consumer).await, Some(2));
+        // it refuses, and before the leader sends the consumer there again, the leader leads nowhere
+        broker.inject(
+            Fault::error(ResponseError::ReplicaNotAvailable)
+                .on(ApiKey::Fetch)
+                .node(2)
+                .partition("t", 0),
+        );
+        let silent = broker.inject(Fault::silence().on(ApiKey::Fetch).node(1));
+        produce(&broker, 0, 1);
+        read(&mut consumer, 1).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(replicas(&consumer).await, None);
+        broker.remove_fault(silent);
+
+        consumer.assign(None::<TopicPartition>).await.unwrap();
+        let metrics = consumer.metrics().await.unwrap();
+        assert_eq!(preferred_read_replicas(&metrics), []);
+        // assigned anew it begins at the leader
+        consumer.assign([tp(0)]).await.unwrap();
+        assert_eq!(replicas(&consumer).await, None);
+    });
 }
 
 /// When the lease is over the leader is asked, which sends the consumer there again.
