@@ -1,6 +1,7 @@
 //! The data path as a whole, hermetic: consumer, actors and broker in one process on a paused clock. What is measured is
 //! counted; no timing decides a test.
 
+mod addresses;
 mod bad_input;
 mod batches;
 mod close;

@@ -47,6 +47,23 @@ impl TestBroker {
         Ok(())
     }
 
+    /// From now on clients are told to find a node at this address: what a changed `advertised.listeners` does, or a broker that was moved.
+    /// Connections stay. Whether somebody listens there is another matter: see [`serve`](Self::serve) and [`node_at`](Self::node_at).
+    /// Several nodes may have one address.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`].
+    pub fn advertise(&self, node: i32, host: impl Into<String>, port: u16) -> Result<(), Error> {
+        let host = host.into();
+        match self.shared().cluster().nodes.get_mut(&node) {
+            Some(known) => {
+                (known.host, known.port) = (host, port);
+                Ok(())
+            }
+            None => Err(self.unknown_node(node)),
+        }
+    }
+
     /// Freezes a node, as SIGSTOP does: connections are accepted, requests are read, nothing is answered, and nobody
     /// takes its partitions over.
     ///

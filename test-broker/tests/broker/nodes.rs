@@ -71,6 +71,25 @@ async fn a_killed_node_cuts_its_connections_and_loses_its_sessions() {
 }
 
 #[tokio::test]
+async fn a_node_is_told_of_at_its_new_address_and_its_connections_stay() {
+    let broker = broker(1);
+    let mut client2 = client(&broker, 2);
+    broker.advertise(2, "moved", 19092).expect("a node");
+    assert!(broker.bootstrap_servers().contains("moved:19092"));
+    assert_eq!(broker.node_at("moved", 19092), Some(2));
+    let metadata = client2
+        .call(&MetadataRequest::default().with_topics(None), 9)
+        .await;
+    let told = metadata.brokers.iter().find(|told| told.node_id.0 == 2);
+    let told = told.expect("a living node");
+    assert_eq!((told.host.as_str(), told.port), ("moved", 19092));
+    assert!(matches!(
+        broker.advertise(7, "moved", 19092),
+        Err(Error::UnknownNode { .. })
+    ));
+}
+
+#[tokio::test]
 async fn an_in_sync_replica_takes_over() {
     let broker = broker(2);
     broker.produce("t", 0, ["kept"]).expect("produced");
