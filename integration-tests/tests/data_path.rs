@@ -7,6 +7,7 @@
 )]
 
 mod data_path {
+    pub(crate) mod bytes;
     pub(crate) mod codecs;
     pub(crate) mod fairness;
     pub(crate) mod gaps;
