@@ -1,11 +1,12 @@
 //! What elections do to a reader: leaders that move back and forth, one that lost records, followers that are nearer than their leader.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use integration_tests::kafka::{Cluster, Partitioning, ProduceSpec, Value};
+use integration_tests::kafka::{Cluster, Partitioning, ProduceSpec, Production, Value};
 
 use super::follower::Follower;
 
@@ -56,6 +57,41 @@ fn b115_f034_a_leader_that_moves_back_and_forth_loses_and_doubles_nothing() -> R
     let seen = follower.seen();
     println!(
         "elections: {} records read once and in order while their leader moved {MOVES} times; {} warnings",
+        seen.records(),
+        seen.warnings().count()
+    );
+    ensure!(seen.errors.is_empty(), "{:?}", seen.errors);
+    let truncated = seen.warnings().any(|line| line.contains("truncated"));
+    ensure!(!truncated, "nothing was lost here");
+    Ok(())
+}
+
+/// Each move is a reassignment, as by `kafka-reassign-partitions`: the only replica goes to the other broker, which leads as soon as it has
+/// all of the log, without an election of a preferred leader; and the log that was read from is deleted.
+#[test]
+fn b030_b115_a_replica_that_is_reassigned_to_and_fro_loses_and_doubles_nothing() -> Result<()> {
+    const TOPIC: &str = "reassigned";
+    let kafka = Arc::new(Cluster::builder().nodes(2).start()?);
+    kafka.create_topic_on(TOPIC, &[&[1]], &[])?;
+    let servers = kafka.bootstrap_servers();
+    let mut follower = Follower::start(servers, TOPIC, 1, Duration::ZERO, &[])?;
+    let production = Production::start(Arc::clone(&kafka), spec(TOPIC, 100), Duration::ZERO);
+    for to in [2, 1].into_iter().cycle().take(MOVES) {
+        // each leader is read from
+        let before = follower.seen().records();
+        follower.wait("some of it read", |seen| seen.records() > before)?;
+        kafka.move_leader(TOPIC, 0, to)?;
+        let described = kafka.describe_topic(TOPIC)?;
+        let moved = &described.partitions[&0];
+        ensure!(moved.leader == Some(to), "{moved:?} in place of {to}");
+        ensure!(moved.replicas == [to], "{moved:?} in place of {to} alone");
+    }
+    let written = production.end()?;
+    let last = written.get(&0).context("nothing was written")?.end;
+    follower.wait_for_ends(&[(0, last)].into())?;
+    let seen = follower.seen();
+    println!(
+        "elections: {} records read once and in order while their only replica moved {MOVES} times; {} warnings",
         seen.records(),
         seen.warnings().count()
     );
