@@ -16,7 +16,7 @@ use tracing::{debug, error, warn};
 
 use crate::alarm::Alarm;
 use crate::depletion::Depletion;
-use crate::ids::{FetchEpoch, PartitionId, TakeId, TicketId};
+use crate::ids::{FetchEpoch, NodeId, PartitionId, TakeId, TicketId};
 use crate::machine::{BufferMachine, NotAssigned};
 use crate::memory::Memory;
 use crate::messages::{
@@ -173,9 +173,12 @@ impl BufferActor {
     fn perform(&mut self, now: Instant, effects: &mut Vec<Effect<FetchedRecords>>) {
         let mut lookups: Vec<Lookup> = Vec::new();
         let mut committed: Vec<LookupCommitted> = Vec::new();
+        let mut redirected: Vec<(PartitionId, Option<NodeId>)> = Vec::new();
         for effect in effects.drain(..) {
             match effect {
                 Effect::Granted(grant) => {
+                    // the planner hears of them in the order of the machine
+                    self.redirect(std::mem::take(&mut redirected));
                     let Some(abandoned) = self.abandoned.clone() else {
                         continue;
                     };
@@ -230,8 +233,7 @@ impl BufferActor {
                     if let Some(state) = self.state(partition) {
                         state.set_read_replica(replica);
                     }
-                    let message = ReadFrom { partition, replica };
-                    self.neighbours.read_from.do_send(message);
+                    redirected.push((partition, replica));
                 }
                 Effect::Truncated { name, offset, end } => {
                     warn!(
@@ -251,6 +253,7 @@ impl BufferActor {
                 }
             }
         }
+        self.redirect(redirected);
         if !lookups.is_empty() {
             self.neighbours.look_up.do_send(LookUp(lookups));
         }
@@ -262,6 +265,12 @@ impl BufferActor {
                     "committed positions are wanted of a consumer without a group"
                 ),
             }
+        }
+    }
+
+    fn redirect(&self, partitions: Vec<(PartitionId, Option<NodeId>)>) {
+        if !partitions.is_empty() {
+            self.neighbours.read_from.do_send(ReadFrom(partitions));
         }
     }
 

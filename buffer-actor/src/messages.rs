@@ -213,16 +213,11 @@ pub struct PositionsFound(pub Vec<(PartitionId, FetchEpoch, i64)>);
 #[rtype(result = "()")]
 pub struct EpochsEnd(pub Vec<(PartitionId, FetchEpoch, EpochAnswer)>);
 
-/// Buffer -> Fetch: a partition is to be read from this follower, or from its leader again (KIP-392). Answered by [`Reserve`] with a
-/// fresh list that names the partition, of the leader too if the node is not known.
-#[derive(Debug, Clone, Copy, Message)]
+/// Buffer -> Fetch: these partitions are to be read from this follower each, or, with `None`, from the leader again (KIP-392). Answered by
+/// [`Reserve`] with fresh lists that name them, of the leader too if the node is not known.
+#[derive(Debug, Clone, Message)]
 #[rtype(result = "()")]
-pub struct ReadFrom {
-    /// Which partition.
-    pub partition: PartitionId,
-    /// The follower; `None` for the leader.
-    pub replica: Option<NodeId>,
-}
+pub struct ReadFrom(pub Vec<(PartitionId, Option<NodeId>)>);
 
 /// Metadata, Coordinator -> Buffer: a partition cannot be read for now, and the application must know. Said again while it lasts.
 #[derive(Debug, Message)]

@@ -206,7 +206,7 @@ impl Handler<ReadFrom> for FetchActor {
 
     fn handle(&mut self, message: ReadFrom, ctx: &mut Context<Self>) {
         self.run(ctx, |machine, now, effects| {
-            machine.read_from(now, message.partition, message.replica, effects);
+            machine.read_from(now, &message.0, effects);
         });
     }
 }

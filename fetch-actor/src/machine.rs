@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -58,6 +58,8 @@ struct Assigned {
     leader: Option<(NodeId, i32)>,
     /// The follower that is to be read from (KIP-392), if metadata has it.
     replica: Option<NodeId>,
+    /// The buffer waits for the node that is asked for it to be offered anew.
+    anew: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -132,24 +134,32 @@ impl PlannerMachine {
                 name,
                 leader: None,
                 replica: None,
+                anew: false,
             };
             self.assigned.insert(id, assigned);
         }
-        self.replan(now, None, effects);
+        self.replan(now, effects);
     }
 
-    /// The buffer tells from which replica a partition is to be read; `None`: from its leader. It asks nobody for the partition until
-    /// it is offered anew, by whatever node.
+    /// The buffer tells from which replica partitions are to be read; `None`: from the leader. It asks nobody for them until they are
+    /// offered anew, by whatever node. One answer may redirect thousands of partitions: they come together, since each plan looks at all
+    /// that is assigned.
     pub fn read_from(
         &mut self,
         now: Instant,
-        id: PartitionId,
-        replica: Option<NodeId>,
+        redirected: &[(PartitionId, Option<NodeId>)],
         effects: &mut Vec<Effect>,
     ) {
-        if let Some(assigned) = self.assigned.get_mut(&id) {
-            assigned.replica = replica;
-            self.replan(now, Some(id), effects);
+        let mut any = false;
+        for &(id, replica) in redirected {
+            if let Some(assigned) = self.assigned.get_mut(&id) {
+                assigned.replica = replica;
+                assigned.anew = true;
+                any = true;
+            }
+        }
+        if any {
+            self.replan(now, effects);
         }
     }
 
@@ -161,15 +171,14 @@ impl PlannerMachine {
         effects: &mut Vec<Effect>,
     ) {
         self.snapshot = snapshot;
-        self.replan(now, None, effects);
+        self.replan(now, effects);
     }
 
-    /// Brings leaders, candidates, lanes and offers in line with assignment and snapshot. The node of `anew` is offered anew in any
-    /// case.
-    fn replan(&mut self, now: Instant, anew: Option<PartitionId>, effects: &mut Vec<Effect>) {
+    /// Brings leaders, candidates, lanes and offers in line with assignment and snapshot.
+    fn replan(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         let mut moved = Vec::new();
         let mut leaderless = false;
-        let mut renewed = None;
+        let mut renewed = BTreeSet::new();
         let mut by_node: BTreeMap<NodeId, Vec<Candidate>> = BTreeMap::new();
         let mut table = PartitionTable::default();
         for (&id, assigned) in &mut self.assigned {
@@ -200,8 +209,8 @@ impl PlannerMachine {
                 // the replica that was named may be one that came since
                 leaderless |= replica != assigned.replica;
                 let node = replica.unwrap_or(leader);
-                if anew == Some(id) {
-                    renewed = Some(node);
+                if std::mem::take(&mut assigned.anew) {
+                    renewed.insert(node);
                 }
                 by_node.entry(node).or_default().push(Candidate {
                     partition: id,
@@ -225,7 +234,7 @@ impl PlannerMachine {
             self.remove_node(node, effects);
         }
         for (id, candidates) in by_node {
-            let anew = renewed == Some(id);
+            let anew = renewed.contains(&id);
             leaderless |= !self.plan_node(now, id, candidates, anew, effects);
         }
         if leaderless {

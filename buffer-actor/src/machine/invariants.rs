@@ -4,7 +4,7 @@
 use super::partition::{Partition, Validity};
 use super::{BufferMachine, Position, Readiness};
 use crate::ids::{Lane, PartitionId, TicketId};
-use crate::machine::reserve::Wait;
+use crate::machine::reserve::{Node, Wait};
 use crate::model::Item;
 
 /// A broken invariant: a fault of this crate.
@@ -82,15 +82,17 @@ impl<D> BufferMachine<D> {
             match partition.readiness(self.credit()) {
                 Readiness::Held(_) => Reason::InFlight,
                 Readiness::AtCredit => Reason::Credit,
-                Readiness::Excluded | Readiness::Ready(_) => self.reason_of_node(id, partition),
+                Readiness::Excluded | Readiness::Ready(_) => {
+                    let home = partition.home.and_then(|home| self.nodes.get(&home));
+                    self.reason_of_node(partition, home.filter(|node| node.leads(id)))
+                }
             }
         })
     }
 
-    /// Of a partition that could be asked for, as far as it goes.
-    fn reason_of_node(&self, id: PartitionId, partition: &Partition<D>) -> Reason {
-        let node = partition.home.and_then(|home| self.nodes.get(&home));
-        let Some(node) = node.filter(|node| node.leads(id)) else {
+    /// Of a partition that could be asked for, as far as it goes. `node`: the one that would be asked, if it leads the partition.
+    pub(super) fn reason_of_node(&self, partition: &Partition<D>, node: Option<&Node>) -> Reason {
+        let Some(node) = node else {
             return Reason::NoNode;
         };
         let [session, quick] = Lane::ALL.map(|lane| (node.wait(lane), node.ticket(lane)));
@@ -117,21 +119,9 @@ impl<D> BufferMachine<D> {
     /// # Errors
     /// The first that does not hold.
     pub fn check_invariants(&self) -> Result<(), Violation> {
+        self.check_custody()?;
         let (mut queued, mut leased) = (0, 0);
         for (id, partition) in self.partitions.iter() {
-            if let Some(ticket) = partition.ticket {
-                let live = self.tickets.get(&ticket).is_some_and(|live| {
-                    live.partitions
-                        .iter()
-                        .any(|&(held, epoch)| held == id && epoch == partition.epoch)
-                });
-                if !live {
-                    return Err(Violation::Custody {
-                        partition: id,
-                        ticket,
-                    });
-                }
-            }
             let mut expected = None;
             let mut bytes = 0;
             for item in &partition.queue {
@@ -176,6 +166,34 @@ impl<D> BufferMachine<D> {
             }
         }
         Ok(())
+    }
+
+    /// I1. Counts first, since looking for each partition in its ticket's list takes the square of their number.
+    fn check_custody(&self) -> Result<(), Violation> {
+        let is_held = |ticket, id, epoch| {
+            let partition = self.partitions.get(id);
+            partition.is_some_and(|held| held.ticket == Some(ticket) && held.epoch == epoch)
+        };
+        let listed = self.tickets.iter().flat_map(|(&ticket, live)| {
+            let listed = live.partitions.iter();
+            listed.map(move |&(id, epoch)| (ticket, id, epoch))
+        });
+        let rightly = listed.filter(|&(ticket, id, epoch)| is_held(ticket, id, epoch));
+        let held = || {
+            let all = self.partitions.iter();
+            all.filter_map(|(id, partition)| Some((partition.ticket?, id, partition.epoch)))
+        };
+        if rightly.count() == held().count() {
+            return Ok(());
+        }
+        let is_listed = |ticket, id, epoch| {
+            let live = self.tickets.get(&ticket);
+            live.is_some_and(|live| live.partitions.contains(&(id, epoch)))
+        };
+        let stray = held().find(|&(ticket, id, epoch)| !is_listed(ticket, id, epoch));
+        stray.map_or(Ok(()), |(ticket, partition, _)| {
+            Err(Violation::Custody { partition, ticket })
+        })
     }
 
     #[cfg(debug_assertions)]

@@ -79,10 +79,14 @@ impl Node {
         book.standing.as_ref().map(|standing| standing.wait)
     }
 
+    /// What it leads, by the planner's newest list.
+    pub(super) fn candidates(&self) -> impl Iterator<Item = PartitionId> {
+        self.candidates.iter().map(|candidate| candidate.partition)
+    }
+
+    /// Looks at all that it leads.
     pub(super) fn leads(&self, id: PartitionId) -> bool {
-        self.candidates
-            .iter()
-            .any(|candidate| candidate.partition == id)
+        self.candidates().any(|candidate| candidate == id)
     }
 
     fn is_in_use(&self) -> bool {

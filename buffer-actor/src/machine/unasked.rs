@@ -1,8 +1,11 @@
 //! Partitions that could be asked for and are not. I8 allows that for moments only; the watchdog looks whether it stays so.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use record_batch::TopicPartition;
 
 use super::partition::{Partition, Position, Readiness};
+use super::reserve::Node;
 use super::{BufferMachine, Reason};
 use crate::ids::{NodeId, PartitionId};
 use crate::policy::Treatment;
@@ -22,6 +25,15 @@ pub struct Unasked {
     pub reason: Reason,
 }
 
+/// A node, as the partitions that it leads look at it.
+struct Home<'a> {
+    id: NodeId,
+    node: &'a Node,
+    leads: BTreeSet<PartitionId>,
+    /// It could go on, and nobody looked again.
+    is_overlooked: bool,
+}
+
 impl<D> BufferMachine<D> {
     /// The partitions that could be asked for, are in no request, and were in none since the last look.
     ///
@@ -29,42 +41,71 @@ impl<D> BufferMachine<D> {
     /// leader. What is left is to wait for the next request of a node, a node whose lanes are not offered, and a node that could
     /// go on, its partitions being below their read-ahead credit, and does not.
     pub fn look_for_unasked(&mut self) -> Vec<Unasked> {
-        let found = self
-            .partitions
-            .iter()
-            .filter_map(|(id, partition)| self.unasked(id, partition))
-            .collect();
+        let found = self.find_unasked();
         self.partitions.clear_asked();
         found
     }
 
-    fn unasked(&self, id: PartitionId, partition: &Partition<D>) -> Option<Unasked> {
+    fn find_unasked(&self) -> Vec<Unasked> {
+        let is_ready = |partition: &Partition<D>| {
+            matches!(partition.readiness(self.credit()), Readiness::Ready(_))
+        };
+        let suspects = self.partitions.iter();
+        let mut suspects = suspects
+            .filter(|(_, partition)| !partition.asked && is_ready(partition))
+            .peekable();
+        let mut found = Vec::new();
+        if suspects.peek().is_some() {
+            // looked at once: it may be that all partitions of a node are suspect
+            let nodes = self.nodes.iter();
+            let homes: BTreeMap<NodeId, Home> =
+                nodes.map(|(&id, node)| (id, self.home(id, node))).collect();
+            found.extend(suspects.filter_map(|(id, partition)| {
+                let home = homes.get(&partition.home?)?;
+                self.unasked(id, partition, home)
+            }));
+        }
+        found
+    }
+
+    fn home<'a>(&self, id: NodeId, node: &'a Node) -> Home<'a> {
+        Home {
+            id,
+            node,
+            leads: node.candidates().collect(),
+            is_overlooked: self.overlooks(id),
+        }
+    }
+
+    /// `partition` could be asked for, and was not since the last look.
+    fn unasked(
+        &self,
+        id: PartitionId,
+        partition: &Partition<D>,
+        home: &Home<'_>,
+    ) -> Option<Unasked> {
         let Position::At(offset) = partition.position else {
             return None;
         };
-        let ready = matches!(partition.readiness(self.credit()), Readiness::Ready(_));
-        if partition.asked || !ready {
+        if !home.leads.contains(&id) {
             return None;
         }
-        let node = partition.home?;
-        let is_led = self.nodes.get(&node).is_some_and(|home| home.leads(id));
-        let reason = self.reason(id)?;
+        let reason = self.reason_of_node(partition, Some(home.node));
         let any_buffered = self.queued_bytes > 0 || self.leased_bytes > 0;
         let treatment = self
             .config
             .policy
             .treat(partition.is_buffered(), any_buffered);
-        let is_a_fault = is_led
-            && treatment != Treatment::LeaveOut
+        let is_a_fault = treatment != Treatment::LeaveOut
             && match reason {
                 Reason::NextRequest | Reason::NoNode => true,
-                Reason::Credit => self.overlooks(node),
+                Reason::Credit => home.is_overlooked,
                 _ => false,
             };
         is_a_fault.then(|| Unasked {
             partition: id,
             name: partition.name.clone(),
-            node,
+            node: home.id,
             offset,
             reason,
         })

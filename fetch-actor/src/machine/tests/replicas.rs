@@ -6,7 +6,9 @@ const THREE: NodeId = NodeId(3);
 
 impl World {
     fn read_from(&mut self, partition: i32, replica: Option<NodeId>) -> Vec<Effect> {
-        self.run(|machine, now, effects| machine.read_from(now, id(partition), replica, effects))
+        self.run(|machine, now, effects| {
+            machine.read_from(now, &[(id(partition), replica)], effects)
+        })
     }
 }
 
@@ -53,6 +55,26 @@ fn b025_an_unknown_replica_leaves_the_partition_with_its_leader_and_metadata_is_
     // and told once more, it is offered once more
     let effects = world.read_from(0, Some(THREE));
     assert_eq!(all(&effects), ["reserve 3/1 [0]", "reserve 3/2 [0]"]);
+}
+
+/// One answer of a broker may name a follower for each of its partitions.
+#[test]
+fn b025_partitions_that_are_redirected_together_are_offered_once() {
+    let mut world = World::assigned(&[ONE; 100]);
+    let redirected: Vec<_> = (0..100)
+        .map(|partition| (id(partition), Some(TWO)))
+        .collect();
+    let effects = world.run(|machine, now, effects| machine.read_from(now, &redirected, effects));
+    let everything = format!("{:?}", (0..100).collect::<Vec<_>>());
+    assert_eq!(
+        all(&effects),
+        [
+            "withdraw 1/1".to_owned(),
+            "withdraw 1/2".to_owned(),
+            format!("reserve 2/1 {everything}"),
+            format!("reserve 2/2 {everything}"),
+        ]
+    );
 }
 
 #[test]
