@@ -271,7 +271,13 @@ impl<D> BufferMachine<D> {
         };
         match error_code {
             // a follower may lag behind, or have less of the log: only the leader's word counts (KIP-392)
-            code::OFFSET_OUT_OF_RANGE if follows => self.read_from_leader(id, effects),
+            code::OFFSET_OUT_OF_RANGE if follows => {
+                self.read_from_leader(id, effects);
+                // it does not pause, and nothing else would make lane 2 ask for a partition that is on trial
+                if let Some(partition) = self.partitions.get_mut(id) {
+                    partition.eager = true;
+                }
+            }
             code::OFFSET_OUT_OF_RANGE if self.config.reset != ResetPolicy::None => {
                 effects.push(Effect::Troubled {
                     name,

@@ -122,6 +122,28 @@ fn b027_f033_out_of_range_at_a_follower_asks_the_leader_for_the_same_offset() {
     assert_eq!(world.lookups.len(), 1);
 }
 
+/// The leader names it again and again, and it never has the offset: each time the leader is asked next, not nobody.
+#[test]
+fn f033_a_follower_that_is_out_of_range_again_and_again_is_left_for_the_leader() {
+    let (mut world, mut granted) = following();
+    for round in 0..3 {
+        let out_of_range = vec![error(&granted.asks[0], OFFSET_OUT_OF_RANGE)];
+        let effects = world.done(&granted, out_of_range);
+        assert_eq!(told(&effects), [None]);
+        let again = grant(world.reserve_at(NODE, 5)).or_else(|| world.reserve(Lane::Quick));
+        let again = again.unwrap_or_else(|| panic!("nobody is asked in round {round}"));
+        assert_eq!((again.node, offsets(&again)), (NODE, vec![(10, false)]));
+        world.done(&again, vec![redirect(&again.asks[0], FOLLOWER)]);
+        world.wait_for_deadline(Duration::from_millis(1200));
+        world.reserve_at(FOLLOWER, 5);
+        let candidates = world.candidates();
+        let effects = world.run(|machine, _, effects| {
+            machine.reserve(FOLLOWER, Lane::Quick, 2, candidates, false, effects);
+        });
+        granted = grant(effects).unwrap();
+    }
+}
+
 #[test]
 fn b027_errors_and_failures_of_a_follower_lead_back_to_the_leader() {
     const OFFSET_NOT_AVAILABLE: i16 = 78;
