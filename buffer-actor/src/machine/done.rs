@@ -254,7 +254,9 @@ impl<D> BufferMachine<D> {
         error_code: i16,
         effects: &mut Effects<D>,
     ) {
-        let follows = self.follows(id, live.node);
+        // one that was read from until its lease ended, while the request was under way, is asked as a follower, too
+        let home = self.partitions.get(id).and_then(|found| found.home);
+        let follows = self.follows(id, live.node) || home != Some(live.node);
         let Some(name) = self.name(id).cloned() else {
             return;
         };

@@ -122,6 +122,19 @@ fn b027_f033_out_of_range_at_a_follower_asks_the_leader_for_the_same_offset() {
     assert_eq!(world.lookups.len(), 1);
 }
 
+/// Its lease ends while it is asked: what it answers is a follower's answer all the same.
+#[test]
+fn b026_f033_out_of_range_at_a_follower_whose_lease_has_ended_resets_nothing() {
+    let (mut world, granted) = following();
+    world.now += config().metadata_max_age + Duration::from_millis(1);
+    let effects = world.run(|machine, now, effects| machine.timeout(now, effects));
+    assert_eq!(told(&effects), [None]);
+    world.done(&granted, vec![error(&granted.asks[0], OFFSET_OUT_OF_RANGE)]);
+    assert_eq!(world.lookups, []);
+    let again = grant(world.reserve_at(NODE, 5)).or_else(|| world.reserve(Lane::Quick));
+    assert_eq!(offsets(&again.expect("the leader is asked")), [(10, false)]);
+}
+
 /// The leader names it again and again, and it never has the offset: each time the leader is asked next, not nobody.
 #[test]
 fn f033_a_follower_that_is_out_of_range_again_and_again_is_left_for_the_leader() {
