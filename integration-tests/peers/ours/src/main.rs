@@ -11,8 +11,9 @@ use consumer_app::{Consumer, OffsetReset, Record, TopicPartition};
 use contract::{Arguments, Meter, Tally, crate_version};
 
 const WAIT: Duration = Duration::from_secs(1);
-/// How long the application of `backlog` stays away.
+/// How long the application of `backlog` stays away, and how long it waits when it is there.
 const AWAY: Duration = Duration::from_millis(10);
+const GLANCE: Duration = Duration::from_millis(1);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
@@ -59,7 +60,7 @@ async fn read(consumer: &mut Consumer, mode: &str, tally: &mut Tally) -> Result<
             }
         }
         "backlog" => {
-            let records = consumer.poll(Duration::ZERO).await?;
+            let records = consumer.poll(GLANCE).await?;
             if records.is_empty() {
                 tokio::time::sleep(AWAY).await;
             }
