@@ -62,7 +62,6 @@ fn polls_that_do_not_wait_read_a_topic_whole() {
                     let batches = consumer.poll_batches(Duration::ZERO).await.unwrap();
                     let decoded = batches
                         .into_partitions()
-                        .into_iter()
                         .map(|one| one.decode().unwrap().len());
                     decoded.sum()
                 } else {

@@ -50,9 +50,10 @@ impl Readers {
             runtime: Runtime::new()?,
         };
         for reader in 0..load.readers {
-            let consumer = readers.runtime.block_on(readers.maker(reader).consumer())?;
+            let mut consumer = readers.runtime.block_on(readers.maker(reader).consumer())?;
             readers.handles.push(consumer.handle());
-            let reading = read(consumer, *load, Arc::clone(&readers.counts));
+            let (load, counts) = (*load, Arc::clone(&readers.counts));
+            let reading = async move { read(&mut consumer, load, &counts).await };
             readers.tasks.spawn_on(reading, readers.runtime.handle());
         }
         Ok(readers)
@@ -157,19 +158,18 @@ impl RebalanceListener for CountsRevoked {
 
 async fn visit(maker: Maker) -> Result<()> {
     loop {
-        let consumer = maker.consumer().await?;
-        let handle = consumer.handle();
-        let reading = read(consumer, maker.load, Arc::clone(&maker.counts));
+        let mut consumer = maker.consumer().await?;
+        let reading = read(&mut consumer, maker.load, &maker.counts);
         // dropped in the middle, it has lost no record; here none is committed
         if let Ok(ended) = tokio::time::timeout(VISIT, reading).await {
             return ended;
         }
-        handle.close(CLOSE).await?;
+        consumer.close(CLOSE).await?;
         tokio::time::sleep(VISIT).await;
     }
 }
 
-async fn read(mut consumer: Consumer, load: Load, counts: Arc<Counts>) -> Result<()> {
+async fn read(consumer: &mut Consumer, load: Load, counts: &Counts) -> Result<()> {
     let (shortest, longest) = load.work;
     let mut all = partitions();
     let mut paused = Instant::now();
