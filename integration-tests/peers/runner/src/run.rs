@@ -1,5 +1,10 @@
 //! One process of a peer: what it said, and what the broker counted meanwhile.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "blocking and the real clock are the point here: this drives processes, and no actor calls it"
+)]
+
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};

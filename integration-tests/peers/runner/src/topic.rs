@@ -55,7 +55,7 @@ pub(crate) const TOPICS: [Topic; 9] = [
         name: SINGLE,
         value: 100,
         codec: Codec::None,
-        records: 40_000,
+        records: 20_000,
         short: 4_000,
         batches: Batches::Single,
     },

@@ -33,7 +33,7 @@ impl Verdict {
     fn at_most(what: impl Into<String>, value: f64, most: f64) -> Self {
         Self {
             reached: value <= most,
-            what: format!("{}: {value:.2}, at most {most}", what.into()),
+            what: format!("{}: {value:.3}, at most {most}", what.into()),
         }
     }
 }
@@ -209,12 +209,12 @@ mod tests {
         run.fetches = 1000.0;
         assert_eq!(
             told(&[run.clone()]),
-            ["reached: single, CPU per fetch of one record, µs, ours: 20.00, at most 20"]
+            ["reached: single, CPU per fetch of one record, µs, ours: 20.000, at most 20"]
         );
         run.peer = BACKLOG.to_owned();
         assert_eq!(
             told(&[run]),
-            ["MISSED: single, CPU per fetch of one record, µs, ours-backlog: 20.00, at most 12"]
+            ["MISSED: single, CPU per fetch of one record, µs, ours-backlog: 20.000, at most 12"]
         );
     }
 }
