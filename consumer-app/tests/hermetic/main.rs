@@ -8,6 +8,7 @@ mod close;
 mod connections;
 mod corruption;
 mod coverage;
+mod deadlines;
 mod decoding;
 mod errors;
 mod fairness;

@@ -54,14 +54,14 @@ impl TestBroker {
     /// # Errors
     /// [`Error::UnknownNode`].
     pub fn advertise(&self, node: i32, host: impl Into<String>, port: u16) -> Result<(), Error> {
-        let host = host.into();
-        match self.shared().cluster().nodes.get_mut(&node) {
-            Some(known) => {
-                (known.host, known.port) = (host, port);
-                Ok(())
-            }
-            None => Err(self.unknown_node(node)),
+        let mut cluster = self.shared().cluster();
+        if let Some(known) = cluster.nodes.get_mut(&node) {
+            (known.host, known.port) = (host.into(), port);
+            return Ok(());
         }
+        // the error looks at the cluster as well
+        drop(cluster);
+        Err(self.unknown_node(node))
     }
 
     /// Freezes a node, as SIGSTOP does: connections are accepted, requests are read, nothing is answered, and nobody

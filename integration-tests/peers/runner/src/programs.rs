@@ -116,7 +116,7 @@ pub(crate) const LIMIT: u64 = 180;
 fn cargo(package: &str) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--release", "--locked", "--package", package]);
+    command.args(["build", "--release", "--package", package]);
     command.arg("--manifest-path");
     command.arg(Path::new(SOURCES).join("Cargo.toml"));
     run(command, "Rust, and for librdkafka a C compiler and make")
