@@ -27,7 +27,8 @@ public final class Helper {
 
     public static void main(String[] arguments) throws Exception {
         // libraries and tools print where they like; stdout is for answers only
-        PrintStream answers = System.out;
+        // in UTF-8 as the questions are, whatever the locale
+        PrintStream answers = new PrintStream(System.out, false, StandardCharsets.UTF_8);
         System.setOut(System.err);
 
         Clients clients = new Clients(arguments[0]);
