@@ -14,6 +14,7 @@ use session_actor::messages::{CloseLane, LaneIdle, LaneJob, LaneLost, LaneUnavai
 use session_actor::wire::Address;
 use session_actor::{PartitionTable, SnapshotChanged};
 use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::TryRecvError;
 use tracing::debug;
 
 use crate::machine::{Effect, PlannerMachine};
@@ -61,6 +62,8 @@ pub struct FetchActor {
     neighbours: Neighbours,
     open: OpenLane,
     lanes: BTreeMap<(NodeId, Lane), LaneHandle>,
+    /// Lanes without partitions that end their sessions. A member that leaves its group has only such when it closes.
+    closing: Vec<oneshot::Receiver<()>>,
     /// The ticket of the grant that the machine is looking at or holds back for the end of a touch.
     tickets: Vec<Ticket>,
     effects: Vec<Effect>,
@@ -77,6 +80,7 @@ impl FetchActor {
             neighbours,
             open,
             lanes: BTreeMap::new(),
+            closing: Vec::new(),
             tickets: Vec::new(),
             effects: Vec::new(),
             alarm: Alarm::default(),
@@ -152,7 +156,11 @@ impl FetchActor {
             Effect::Close(node, lane) => {
                 if let Some(handle) = self.lanes.remove(&(node, lane)) {
                     debug!(%node, %lane, "a lane is closed");
-                    handle.close.do_send(CloseLane { done: None });
+                    let (done, closed) = oneshot::channel();
+                    handle.close.do_send(CloseLane { done: Some(done) });
+                    self.closing
+                        .retain_mut(|lane| lane.try_recv() == Err(TryRecvError::Empty));
+                    self.closing.push(closed);
                 }
             }
             Effect::Start(node, lane, job, table) => self.start(node, lane, job, table),
@@ -267,13 +275,14 @@ impl Handler<CloseAll> for FetchActor {
     type Result = ();
 
     fn handle(&mut self, message: CloseAll, ctx: &mut Context<Self>) {
-        let closed: Vec<oneshot::Receiver<()>> = std::mem::take(&mut self.lanes)
-            .into_values()
+        let open = std::mem::take(&mut self.lanes).into_values();
+        let closed: Vec<oneshot::Receiver<()>> = open
             .map(|handle| {
                 let (done, closed) = oneshot::channel();
                 handle.close.do_send(CloseLane { done: Some(done) });
                 closed
             })
+            .chain(std::mem::take(&mut self.closing))
             .collect();
         let all = async move {
             for lane in closed {

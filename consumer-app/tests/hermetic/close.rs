@@ -84,6 +84,29 @@ fn b051_b201_b202_close_ends_the_sessions_and_leaves_nothing() {
     });
 }
 
+/// A member leaves its group first, and has no partition then: the lanes that end for that are waited for as well.
+#[test]
+fn b202_a_member_that_closes_ends_its_sessions() {
+    run(async {
+        for protocol in ["classic", "consumer"] {
+            let broker = broker_of(2, 2);
+            let mut consumer = builder(&broker)
+                .set("group.id", "g")
+                .set("group.protocol", protocol)
+                .spawn_local()
+                .unwrap();
+            consumer.subscribe(["t"]).await.unwrap();
+            while broker.counters().fetch_sessions < 2 {
+                assert!(poll(&mut consumer).await.is_empty());
+            }
+            consumer.close(Duration::from_secs(30)).await.unwrap();
+            settle().await;
+            assert_eq!(broker.counters().fetch_sessions, 0, "{protocol}");
+            assert_eq!(broker.counters().connections_open, 0, "{protocol}");
+        }
+    });
+}
+
 #[test]
 fn b024_every_call_after_close_is_an_error() {
     run(async {
