@@ -157,7 +157,7 @@ impl FetchActor {
                 if let Some(handle) = self.lanes.remove(&(node, lane)) {
                     debug!(%node, %lane, "a lane is closed");
                     let (done, closed) = oneshot::channel();
-                    handle.close.do_send(CloseLane { done: Some(done) });
+                    handle.close.do_send(CloseLane { done });
                     self.closing
                         .retain_mut(|lane| lane.try_recv() == Err(TryRecvError::Empty));
                     self.closing.push(closed);
@@ -279,7 +279,7 @@ impl Handler<CloseAll> for FetchActor {
         let closed: Vec<oneshot::Receiver<()>> = open
             .map(|handle| {
                 let (done, closed) = oneshot::channel();
-                handle.close.do_send(CloseLane { done: Some(done) });
+                handle.close.do_send(CloseLane { done });
                 closed
             })
             .chain(std::mem::take(&mut self.closing))

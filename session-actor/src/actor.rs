@@ -102,7 +102,7 @@ struct Closing {
     /// Answers that are still to come.
     answers: usize,
     /// Dropped when the lane is closed: that is the message.
-    _done: Option<oneshot::Sender<()>>,
+    _done: oneshot::Sender<()>,
 }
 
 struct DeathWatch {

@@ -95,5 +95,5 @@ pub struct NodeReached {
 #[rtype(result = "()")]
 pub struct CloseLane {
     /// Dropped when it is done.
-    pub done: Option<oneshot::Sender<()>>,
+    pub done: oneshot::Sender<()>,
 }

@@ -86,7 +86,8 @@ pub(super) fn most_out(input: &[u8]) -> Option<usize> {
     let frame = header(&mut rest, HeaderChecksum::Ignore, usize::MAX).ok()?;
     let (mut blocks, mut most) = (0, 0_usize);
     loop {
-        let length = (u32::from_le_bytes(take(&mut rest)?) & !STORED) as usize;
+        let size = u32::from_le_bytes(take(&mut rest)?);
+        let length = (size & !STORED) as usize;
         if length == 0 {
             return (blocks > 1).then_some(most);
         }
@@ -95,9 +96,13 @@ pub(super) fn most_out(input: &[u8]) -> Option<usize> {
             take::<4>(&mut rest)?;
         }
         blocks += 1;
-        most += frame
-            .largest_block
-            .min(length.saturating_mul(MOST_OUT_PER_BYTE));
+        most += if size & STORED != 0 {
+            length
+        } else {
+            frame
+                .largest_block
+                .min(length.saturating_mul(MOST_OUT_PER_BYTE))
+        };
     }
 }
 

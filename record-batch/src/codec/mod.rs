@@ -49,14 +49,18 @@ impl Codecs {
         }
     }
 
-    /// How large a buffer `input` will probably need: what its blocks can give at most, where that is close, else a guess from the
-    /// batches before.
+    /// How large a buffer `input` will probably need, by the batches before. Where its blocks tell what they give at most, that; but as
+    /// they may lie, no more than batches had.
     pub(crate) fn guess(&self, codec: Compression, input: &[u8]) -> usize {
+        let expansion = &self.expansion[codec as usize];
         let told = match codec {
             Compression::Lz4 => lz4::most_out(input),
             _ => None,
         };
-        told.unwrap_or_else(|| self.expansion[codec as usize].of(input.len()))
+        told.map_or_else(
+            || expansion.of(input.len()),
+            |told| told.min(expansion.credible(input.len())),
+        )
     }
 
     /// Decompresses `input` into `output`, whose present contents do not matter, and which holds the result and nothing
@@ -110,7 +114,7 @@ impl Expansion {
     };
     const MOST: usize = 1024 * 16;
 
-    /// What the next batch of the same kind will need, an eighth more than this one.
+    /// Takes note of a batch. The next one of the same kind will need an eighth more.
     fn see(&mut self, input: usize, output: usize) {
         let ratio = output.saturating_mul(18) / input.max(1);
         self.ratio = ratio.saturating_add(1).clamp(16, Self::MOST);
@@ -118,10 +122,18 @@ impl Expansion {
         self.largest = Some(output.max(before - before / 16));
     }
 
-    fn of(self, input: usize) -> usize {
-        let alike = (input / 16 + 1).saturating_mul(self.ratio);
+    fn of(&self, input: usize) -> usize {
+        self.alike(input).min(self.credible(input))
+    }
+
+    fn alike(&self, input: usize) -> usize {
+        (input / 16 + 1).saturating_mul(self.ratio)
+    }
+
+    /// The most that is worth a buffer at once.
+    fn credible(&self, input: usize) -> usize {
         let most = self.largest.map(|largest| largest + largest / 4);
-        most.map_or(alike, |most| alike.min(most))
+        most.unwrap_or_else(|| self.alike(input))
     }
 }
 

@@ -5,7 +5,7 @@ use allocation_counter::measure;
 use bytes::Bytes;
 use record_batch::{Buffers, DecodeOptions, Decoder, TransactionFilter, Verdict, entries, scan};
 
-use crate::support::encoder::{Codec, TestBatch, TestMessage, TestRecord};
+use crate::support::encoder::{Codec, TestBatch, TestMessage, TestRecord, lz4};
 
 /// Recycles one vector, as a pool does.
 #[derive(Default)]
@@ -235,8 +235,8 @@ fn f013_a_batch_that_compresses_less_than_the_one_before_gets_no_buffer_many_tim
             let entry = entries(&bytes).next().unwrap().unwrap();
             decoder.decode(&bytes, &entry, &mut sizes).unwrap();
         }
-        for [taken, capacity, length] in sizes.sealed {
-            if matches!(codec, Codec::Lz4 | Codec::Lz4Checked) {
+        for (nth, [taken, capacity, length]) in sizes.sealed.into_iter().enumerate() {
+            if nth > 0 && matches!(codec, Codec::Lz4 | Codec::Lz4Checked) {
                 assert_eq!(taken, capacity, "its blocks tell, and nothing has to grow");
             }
             assert!(
@@ -245,4 +245,30 @@ fn f013_a_batch_that_compresses_less_than_the_one_before_gets_no_buffer_many_tim
             );
         }
     }
+}
+
+/// Blocks tell what they can give at most. Bytes that are none could claim 255 times their size, and get no more than batches had.
+#[test]
+fn f013_lz4_blocks_that_lie_get_no_larger_buffer_than_batches_before() {
+    let frame = lz4(&[], lz4_flex::frame::FrameInfo::new());
+    let (header, _) = frame.split_at(7);
+    let lie = [&257_u32.to_le_bytes()[..], &[0xff; 257]].concat();
+    let hostile = [header, &lie.repeat(2_000), &[0; 4]].concat();
+    let batch = TestBatch::run(0, 100).codec(Codec::Lz4);
+    let mut decoder = Decoder::new(DecodeOptions::default());
+    let mut sizes = Sizes::default();
+    let mut decode = |bytes: Vec<u8>| {
+        let bytes = Bytes::from(bytes);
+        let entry = entries(&bytes).next().unwrap().unwrap();
+        let decoded = decoder.decode(&bytes, &entry, &mut sizes).map(|_| ());
+        (decoded.is_ok(), sizes.taken)
+    };
+    // of nothing that came before
+    assert!(
+        matches!(decode(batch.encode_body(&hostile)), (false, taken) if taken <= 5 * hostile.len())
+    );
+    assert!(matches!(decode(batch.encode()), (true, _)));
+    let largest = batch.body.len();
+    let (read, taken) = decode(batch.encode_body(&hostile));
+    assert!(!read && taken <= 2 * largest, "{taken} for {largest}");
 }

@@ -48,7 +48,7 @@ fn main() -> Result<ExitCode> {
         }
     }
     println!();
-    if std::env::var_os(UPDATE).is_some() {
+    if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
         counted.write(&path)?;
         println!("recorded in {}", path.display());
         return Ok(ExitCode::SUCCESS);
