@@ -96,23 +96,18 @@ impl std::fmt::Debug for Record<'_> {
 pub(crate) struct Chunk {
     pub(crate) state: Arc<PartitionState>,
     pub(crate) batch: DecodedBatch,
-    pub(crate) cursor: RecordCursor,
-    pub(crate) count: usize,
-    /// Of these records, decompressed.
-    pub(crate) bytes: usize,
+    pub(crate) from: RecordCursor,
+    pub(crate) to: RecordCursor,
 }
 
 impl Chunk {
-    fn iter(&self) -> impl Iterator<Item = Record<'_>> {
-        let partition = self.state.name();
-        self.batch
-            .records_from(self.cursor)
-            .take(self.count)
-            .map(|inner| Record {
-                partition,
-                batch: &self.batch,
-                inner,
-            })
+    pub(crate) fn len(&self) -> usize {
+        self.to.index().saturating_sub(self.from.index())
+    }
+
+    /// Of these records, decompressed.
+    fn bytes(&self) -> usize {
+        self.to.bytes().saturating_sub(self.from.bytes())
     }
 }
 
@@ -146,8 +141,8 @@ impl Records {
     }
 
     pub(crate) fn push(&mut self, chunk: Chunk) {
-        self.len += chunk.count;
-        self.bytes += chunk.bytes;
+        self.len += chunk.len();
+        self.bytes += chunk.bytes();
         self.chunks.push(chunk);
     }
 
@@ -201,10 +196,7 @@ impl Records {
 
     /// All records.
     pub fn iter(&self) -> RecordsIter<'_> {
-        RecordsIter {
-            chunks: self.chunks.iter(),
-            current: None,
-        }
+        RecordsIter::over(&self.chunks)
     }
 
     /// For each assigned partition the offset that follows what was given, also for those that gave nothing. Partitions whose
@@ -267,33 +259,46 @@ struct Current<'a> {
     partition: &'a TopicPartition,
     batch: &'a DecodedBatch,
     records: record_batch::Records<'a>,
-    left: usize,
+}
+
+impl<'a> RecordsIter<'a> {
+    fn over(chunks: &'a [Chunk]) -> Self {
+        Self {
+            chunks: chunks.iter(),
+            current: None,
+        }
+    }
+
+    /// Goes on to the next chunk. Out of line, so that the walk over its records becomes part of the caller's loop.
+    #[inline(never)]
+    fn advance(&mut self) -> Option<()> {
+        let chunk = self.chunks.next()?;
+        self.current = Some(Current {
+            partition: chunk.state.name(),
+            batch: &chunk.batch,
+            records: chunk.batch.records_between(chunk.from, chunk.to),
+        });
+        Some(())
+    }
 }
 
 impl<'a> Iterator for RecordsIter<'a> {
     type Item = Record<'a>;
 
-    #[inline]
+    // a call would pass each record through memory, which costs more than all else that is done for it
+    #[inline(always)]
     fn next(&mut self) -> Option<Record<'a>> {
         loop {
             if let Some(current) = &mut self.current
-                && current.left > 0
                 && let Some(inner) = current.records.next()
             {
-                current.left -= 1;
                 return Some(Record {
                     partition: current.partition,
                     batch: current.batch,
                     inner,
                 });
             }
-            let chunk = self.chunks.next()?;
-            self.current = Some(Current {
-                partition: chunk.state.name(),
-                batch: &chunk.batch,
-                records: chunk.batch.records_from(chunk.cursor),
-                left: chunk.count,
-            });
+            self.advance()?;
         }
     }
 }
@@ -312,13 +317,13 @@ impl PartitionRecords {
     }
 
     /// Its records, in the order of their offsets.
-    pub fn iter(&self) -> impl Iterator<Item = Record<'_>> {
-        self.chunks.iter().flat_map(Chunk::iter)
+    pub fn iter(&self) -> RecordsIter<'_> {
+        RecordsIter::over(&self.chunks)
     }
 
     /// How many.
     pub fn len(&self) -> usize {
-        self.chunks.iter().map(|chunk| chunk.count).sum()
+        self.chunks.iter().map(Chunk::len).sum()
     }
 
     /// Whether there are none.

@@ -111,15 +111,15 @@ impl Decoder {
         let verified = self.options.check_crcs;
         let records = batch.get(V2_HEADER..).unwrap_or_default();
         let validate = |records: &[u8]| v2::validate(records, header);
-        let (records, count) = match compression(header)? {
+        let (records, found) = match compression(header)? {
             Compression::None => {
-                let count = validate(records)?;
+                let found = validate(records)?;
                 let range = entry.range();
-                (field.slice(range.start + V2_HEADER..range.end), count)
+                (field.slice(range.start + V2_HEADER..range.end), found)
             }
             codec => self.decompress(codec, header, records, buffers, validate)?,
         };
-        Ok(DecodedBatch::v2(*header, records, count, verified))
+        Ok(DecodedBatch::v2(*header, records, &found, verified))
     }
 
     fn decode_legacy(

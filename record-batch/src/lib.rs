@@ -70,6 +70,7 @@ mod decoder;
 mod entries;
 mod error;
 mod legacy;
+mod marks;
 pub mod produced;
 mod reader;
 mod record;

@@ -1,5 +1,6 @@
 //! Records of a v2 batch (KIP-98): where their fields are, and whether they are what they claim to be.
 
+use crate::marks::Marks;
 use crate::reader::Reader;
 use crate::{BatchErrorKind, BatchHeader, RecordProblem};
 
@@ -170,8 +171,14 @@ pub(crate) fn header<'a>(
     Ok((key, value))
 }
 
-/// Checks all records of a batch, so that reading them afterwards cannot fail; returns how many there are.
-pub(crate) fn validate(records: &[u8], header: &BatchHeader) -> Result<u32, BatchErrorKind> {
+/// What the records of a batch are found to be.
+pub(crate) struct Validated {
+    pub(crate) count: u32,
+    pub(crate) marks: Marks,
+}
+
+/// Checks all records of a batch, so that reading them afterwards cannot fail.
+pub(crate) fn validate(records: &[u8], header: &BatchHeader) -> Result<Validated, BatchErrorKind> {
     let count = header.record_count().unwrap_or_default();
     let most = records.len() / SMALLEST_RECORD;
     let Some(number) = u32::try_from(count)
@@ -191,15 +198,25 @@ pub(crate) fn validate(records: &[u8], header: &BatchHeader) -> Result<u32, Batc
     }
     let mut at = 0;
     let mut least_delta = 0;
-    for index in 0..number {
-        let record = check(records, at, least_delta, last_delta, base);
-        (at, least_delta) = record.map_err(|problem| BatchErrorKind::InvalidRecord {
-            index: index as usize,
-            problem,
-        })?;
+    let mut marks = Marks::new(number);
+    let mut marked = 0;
+    while marked < number {
+        marks.set(marked, at);
+        let next_mark = number.min(marked.saturating_add(marks.stride()));
+        for index in marked..next_mark {
+            let record = check(records, at, least_delta, last_delta, base);
+            (at, least_delta) = record.map_err(|problem| BatchErrorKind::InvalidRecord {
+                index: index as usize,
+                problem,
+            })?;
+        }
+        marked = next_mark;
     }
     match records.len() - at {
-        0 => Ok(number),
+        0 => Ok(Validated {
+            count: number,
+            marks,
+        }),
         left => Err(BatchErrorKind::BytesLeft { left, count }),
     }
 }

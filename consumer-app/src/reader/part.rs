@@ -236,7 +236,7 @@ impl Part {
             match self.next_batch(allowance, decoder, memory) {
                 Ok(Found::Batch) => {
                     if let Some(chunk) = self.take(allowance.records) {
-                        allowance.records -= chunk.count;
+                        allowance.records -= chunk.len();
                         records.push(chunk);
                     }
                 }
@@ -408,28 +408,24 @@ impl Part {
             cursor,
             claim,
         } = self.batch.take()?;
-        let left = batch.len() - cursor.index();
-        let count = left.min(room);
         let mut chunk = Chunk {
             state: Arc::clone(&self.state),
             batch: batch.clone(),
-            cursor,
-            count,
-            bytes: batch.bytes().len().saturating_sub(cursor.bytes()),
+            from: cursor,
+            to: batch.end(),
         };
-        if count == left {
+        if chunk.len() <= room {
             self.position = self.position.max(batch.next_offset());
         } else {
-            let mut records = batch.records_from(cursor);
-            let last = records.by_ref().take(count).last();
-            let next_cursor = records.cursor();
-            chunk.bytes = next_cursor.bytes().saturating_sub(cursor.bytes());
-            if let Some(last) = last {
+            let before_last = batch.cursor_after(cursor, room.saturating_sub(1));
+            let mut records = batch.records_from(before_last);
+            if let Some(last) = records.next() {
                 self.position = self.position.max(last.offset().saturating_add(1));
             }
+            chunk.to = records.cursor();
             self.batch = Some(Opened {
                 batch,
-                cursor: next_cursor,
+                cursor: chunk.to,
                 claim,
             });
         }

@@ -1,7 +1,8 @@
+use bytes::Bytes;
 use record_batch::{BatchErrorKind, Decoder, FreshBuffers, entries, scan};
 
 use crate::support::consume::consume;
-use crate::support::encoder::{Codec, TestBatch, TestRecord};
+use crate::support::encoder::{Codec, TestBatch, TestMessage, TestRecord};
 use crate::support::vectors;
 
 #[test]
@@ -125,6 +126,18 @@ fn reading_may_stop_after_any_record_and_go_on() {
             }
             assert_eq!(seen, all);
         }
+        for from in 0..=10 {
+            let cursor = batch.cursor_after(Default::default(), from);
+            for count in 0..12 {
+                let to = batch.cursor_after(cursor, count);
+                let between: Vec<_> = batch
+                    .records_between(cursor, to)
+                    .map(|record| record.offset())
+                    .collect();
+                let expected: Vec<_> = all.iter().copied().skip(from).take(count).collect();
+                assert_eq!(between, expected, "{count} from {from} on");
+            }
+        }
         for position in -1..12 {
             let from: Vec<_> = batch
                 .records_from(batch.cursor_at(position))
@@ -132,6 +145,35 @@ fn reading_may_stop_after_any_record_and_go_on() {
                 .collect();
             let expected: Vec<_> = all.iter().copied().filter(|o| *o >= position).collect();
             assert_eq!(from, expected);
+        }
+    }
+}
+
+/// The place behind any number of records is that to which a walk comes, whatever the number of records is to that of the marks.
+#[test]
+fn a_place_in_the_midst_is_where_a_walk_comes() {
+    let sizes = [0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 300, 546];
+    let batches = sizes.map(|size| TestBatch::run(7, size).encode());
+    let messages: Vec<_> = (0..40).map(|delta| TestMessage::new(1, delta)).collect();
+    let old = TestMessage::wrapper(1, 39, Codec::Gzip, &messages).encode();
+    for bytes in batches.into_iter().chain([old]).map(Bytes::from) {
+        let entry = entries(&bytes).next().unwrap().unwrap();
+        let batch = Decoder::new(Default::default())
+            .decode(&bytes, &entry, &mut FreshBuffers)
+            .unwrap();
+        let mut records = batch.records();
+        let mut walk = vec![records.cursor()];
+        while records.next().is_some() {
+            walk.push(records.cursor());
+        }
+        let last = walk.len() - 1;
+        assert_eq!(batch.end(), walk[last]);
+        for (from, cursor) in walk.iter().enumerate() {
+            for to in from..last + 3 {
+                let expected = walk[to.min(last)];
+                assert_eq!(batch.cursor_after(*cursor, to - from), expected);
+            }
+            assert_eq!(batch.cursor_after(*cursor, usize::MAX), walk[last]);
         }
     }
 }
