@@ -18,7 +18,7 @@ const HEAD: usize = 4;
 /// Every answer begins with a correlation id.
 const LEAST_BODY: usize = 4;
 /// What one read takes ahead. Holds an ordinary answer without records, which so costs one system call.
-const READ_AHEAD: usize = 16 * 1024;
+pub(crate) const READ_AHEAD: usize = 16 * 1024;
 
 /// Reads frames.
 ///

@@ -10,6 +10,9 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::time::timeout;
 
+#[cfg(target_os = "linux")]
+mod low_water;
+
 const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
     .with_time(Duration::from_secs(20))
     .with_interval(Duration::from_secs(5))
@@ -98,7 +101,7 @@ impl TcpConnect {
         let mut failed = Vec::new();
         for address in addresses {
             match timeout(limit, self.dial(address)).await {
-                Ok(Ok(stream)) => return Ok(Box::new(stream)),
+                Ok(Ok(stream)) => return Ok(boxed(stream)),
                 Ok(Err(error)) => failed.push((address, error)),
                 Err(_) => {
                     let text = format!("no answer within {} ms", limit.as_millis());
@@ -154,6 +157,16 @@ impl Connect for TcpConnect {
             attempt
         })
     }
+}
+
+#[cfg(target_os = "linux")]
+fn boxed(stream: TcpStream) -> Stream {
+    Box::new(low_water::LowWater::new(stream))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn boxed(stream: TcpStream) -> Stream {
+    Box::new(stream)
 }
 
 /// One error that names every address tried; its kind is that of the last.

@@ -1,0 +1,98 @@
+//! Reads of large replies that wake their reader once for many segments.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use nix::sys::socket::SetSockOpt;
+use nix::{setsockopt_impl, sockopt_impl};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::wire::frame::READ_AHEAD;
+
+/// So much is there before a reader that is promised more is woken. The kernel halves it if its buffer is smaller.
+const MOST: usize = 512 << 10;
+
+sockopt_impl!(
+    /// `SO_RCVLOWAT`: the socket counts as readable from so many bytes on, or at its end.
+    LowWaterMark,
+    SetOnly,
+    libc::SOL_SOCKET,
+    libc::SO_RCVLOWAT,
+    i32
+);
+
+/// A [`TcpStream`] that is read by a [`FrameReader`](crate::wire::frame::FrameReader) and nothing else.
+///
+/// A broker sends a reply of megabytes as fast as it is read, so who takes what is there is woken some thirty times a reply, and each time is a
+/// system call and mostly a switch of threads. A read with room for more than [`READ_AHEAD`] is one of a body, and as much as there is room for will
+/// come: it may as well wait until there is much.
+pub(super) struct LowWater {
+    stream: TcpStream,
+    mark: usize,
+}
+
+impl LowWater {
+    pub(super) const fn new(stream: TcpStream) -> Self {
+        Self { stream, mark: 1 }
+    }
+
+    fn stream(self: Pin<&mut Self>) -> Pin<&mut TcpStream> {
+        Pin::new(&mut self.get_mut().stream)
+    }
+}
+
+/// From how many bytes on a read with so much room is to be woken.
+fn mark(room: usize) -> usize {
+    if room > READ_AHEAD { room.min(MOST) } else { 1 }
+}
+
+impl AsyncRead for LowWater {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mark = mark(buf.remaining());
+        if mark != self.mark {
+            // MOST fits
+            LowWaterMark.set(&self.stream, &(mark as i32))?;
+            self.mark = mark;
+        }
+        self.stream().poll_read(context, buf)
+    }
+}
+
+impl AsyncWrite for LowWater {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.stream().poll_write(context, buf)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.stream().poll_write_vectored(context, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream().poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream().poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests;
