@@ -17,6 +17,9 @@ use crate::shared::PartitionState;
 
 /// Buffers are made in multiples of this, so that replies of about one size share them.
 const GRAIN: usize = 16 * 1024;
+/// Buffers may take more than the memory by one in so many bytes: two replies of half the memory each, the most that is asked of a node, have their framing
+/// on top, and would be made anew each time if one of the two had to go.
+const FRAMING_AND_GRAIN: usize = 32;
 /// Of the memory, one in so many bytes may be in buffers of replies and not be filled.
 const MOST_WASTED: usize = 16;
 /// Smaller ones are not worth keeping.
@@ -29,7 +32,7 @@ pub struct Memory(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// `buffer.memory`: beyond it nothing is kept for reuse.
+    /// `buffer.memory`.
     limit: usize,
     idle: Mutex<Vec<Vec<u8>>>,
     /// Capacity of all buffers, in use or idle.
@@ -160,7 +163,7 @@ impl Shared {
             return buffer;
         }
         // make room among what lies idle before more is taken from the system
-        while self.allocated().saturating_add(rounded) > self.limit
+        while self.allocated().saturating_add(rounded) > self.most_allocated()
             && let Some(buffer) = idle.pop()
         {
             self.allocated
@@ -187,11 +190,16 @@ impl Shared {
     fn give_back(&self, buffer: Vec<u8>) {
         let capacity = buffer.capacity();
         let mut idle = self.idle();
-        if capacity >= SMALLEST_KEPT && self.allocated() <= self.limit {
+        if capacity >= SMALLEST_KEPT && self.allocated() <= self.most_allocated() {
             idle.push(buffer);
         } else {
             self.allocated.fetch_sub(capacity as u64, Ordering::Relaxed);
         }
+    }
+
+    /// Beyond it nothing is kept for reuse.
+    const fn most_allocated(&self) -> usize {
+        self.limit.saturating_add(self.limit / FRAMING_AND_GRAIN)
     }
 
     fn allocated(&self) -> usize {
@@ -263,10 +271,27 @@ mod tests {
         for buffer in buffers {
             memory.give_back(buffer);
         }
-        assert!(memory.0.allocated() <= 1 << 20);
+        assert!(memory.0.allocated() <= (1 << 20) + (1 << 15));
         // a large one takes the place of small ones that lie idle
         drop(memory.buffer(900 << 10));
-        assert!(memory.0.allocated() <= 1 << 20);
+        assert!(memory.0.allocated() <= (1 << 20) + (1 << 15));
+    }
+
+    /// One is read by the application while the next one comes.
+    #[test]
+    fn two_replies_of_half_the_memory_are_recycled() {
+        for limit in [1 << 20, 64 << 20] {
+            let memory = Memory::new(limit as u64);
+            let reply = limit / 2 + 1_000;
+            let two = [memory.buffer(reply), memory.buffer(reply)];
+            let mut addresses = two.each_ref().map(|buffer| buffer.as_ptr());
+            addresses.sort_unstable();
+            drop(two.map(|buffer| memory.seal_reply(buffer)));
+            let mut again =
+                [memory.buffer(reply), memory.buffer(reply)].map(|buffer| buffer.as_ptr());
+            again.sort_unstable();
+            assert_eq!(again, addresses, "{limit}");
+        }
     }
 
     #[test]
