@@ -34,7 +34,7 @@ pub(crate) fn next_offset(records: &[u8]) -> Result<Option<i64>> {
 /// The whole batches. The last one may be cut, since the broker keeps to the size that it was asked for.
 fn batches(mut records: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
-        let length = int(records, 8).ok()?;
+        let length = i32::from_be_bytes(*records.get(8..)?.first_chunk()?);
         let (batch, rest) = records.split_at_checked(PREFIX + usize::try_from(length).ok()?)?;
         records = rest;
         (batch.len() >= HEADER).then_some(batch)

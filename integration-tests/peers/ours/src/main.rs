@@ -1,6 +1,6 @@
 //! Our consumer, with its defaults: CRC on, `max.poll.records` 500, the actors on a thread of their own.
 //!
-//! Modes: `poll`, borrowed views; `batches`, `poll_batches` decoded on the same thread; `backlog`, `poll` of an application that comes now
+//! Modes: `poll`, borrowed views; `local`, the same with the actors on the application's own thread; `batches`, `poll_batches` decoded on the same thread; `backlog`, `poll` of an application that comes now
 //! and then and takes all that is there.
 
 use std::time::Duration;
@@ -9,15 +9,18 @@ use anyhow::{Result, bail};
 use clap::Parser;
 use consumer_app::{Consumer, OffsetReset, Record, TopicPartition};
 use contract::{Arguments, Meter, Tally, crate_version};
+use tokio::task::LocalSet;
 
 const WAIT: Duration = Duration::from_secs(1);
-/// How long the application of `backlog` stays away, and how long it waits when it is there.
+/// How long the application of `backlog` stays away.
 const AWAY: Duration = Duration::from_millis(10);
-const GLANCE: Duration = Duration::from_millis(1);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    let arguments = Arguments::parse();
+    LocalSet::new().run_until(run(Arguments::parse())).await
+}
+
+async fn run(arguments: Arguments) -> Result<()> {
     let client = crate_version("consumer-app")?;
     let mut builder = Consumer::builder()
         .bootstrap_servers(&arguments.bootstrap_server)
@@ -25,7 +28,11 @@ async fn main() -> Result<()> {
     for (key, value) in &arguments.set {
         builder = builder.set(key, value);
     }
-    let mut consumer = builder.build().await?;
+    let mut consumer = if arguments.mode == "local" {
+        builder.spawn_local()?
+    } else {
+        builder.build().await?
+    };
     let partitions = 0..arguments.partitions;
     for _ in 0..arguments.passes {
         let meter = Meter::begin(&arguments)?;
@@ -47,7 +54,7 @@ async fn main() -> Result<()> {
 async fn read(consumer: &mut Consumer, mode: &str, tally: &mut Tally) -> Result<()> {
     tally.polled();
     match mode {
-        "poll" => {
+        "poll" | "local" => {
             for record in &consumer.poll(WAIT).await? {
                 add(tally, record);
             }
@@ -60,7 +67,7 @@ async fn read(consumer: &mut Consumer, mode: &str, tally: &mut Tally) -> Result<
             }
         }
         "backlog" => {
-            let records = consumer.poll(GLANCE).await?;
+            let records = consumer.poll(Duration::ZERO).await?;
             if records.is_empty() {
                 tokio::time::sleep(AWAY).await;
             }
@@ -68,7 +75,7 @@ async fn read(consumer: &mut Consumer, mode: &str, tally: &mut Tally) -> Result<
                 add(tally, record);
             }
         }
-        other => bail!("no mode {other:?}: there are poll, batches and backlog"),
+        other => bail!("no mode {other:?}: there are poll, local, batches and backlog"),
     }
     Ok(())
 }

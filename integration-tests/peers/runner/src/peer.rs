@@ -59,7 +59,7 @@ pub(crate) const LIBRDKAFKA: &str = "librdkafka-poll";
 const ONE_BATCH: (&str, &str) = ("max.partition.fetch.bytes", "1");
 const CRC: (&str, &str) = ("check.crcs", "true");
 
-pub(crate) static PEERS: [Peer; 12] = [
+pub(crate) static PEERS: [Peer; 13] = [
     Peer {
         name: FLOOR,
         what: "a bare reader: no groups, errors, sessions or API",
@@ -74,6 +74,14 @@ pub(crate) static PEERS: [Peer; 12] = [
         program: Program::Ours,
         mode: "poll",
         large: Some(&[]),
+        single: Some(&[ONE_BATCH]),
+    },
+    Peer {
+        name: "ours-local",
+        what: "`poll` with the actors on the application's own thread",
+        program: Program::Ours,
+        mode: "local",
+        large: None,
         single: Some(&[ONE_BATCH]),
     },
     Peer {
