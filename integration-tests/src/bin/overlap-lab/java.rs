@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use integration_tests::kafka::{Cluster, Jars};
 
+use crate::Course;
 use crate::client::Measured;
-use crate::{Course, PARTITIONS, PROPERTIES, TOPIC};
 
 pub(crate) fn read(
     protocol: &str,
@@ -16,8 +16,8 @@ pub(crate) fn read(
 ) -> Result<Measured> {
     let mut command = Jars::fetch()?.java();
     // as users run it
-    command.args(["-XX:TieredStopAtLevel=4", "OverlapLab", TOPIC]);
-    command.arg(PARTITIONS.to_string());
+    command.args(["-XX:TieredStopAtLevel=4", "OverlapLab", course.topic]);
+    command.arg(course.partitions.to_string());
     command.arg(course.skip.to_string());
     command.arg(course.records.to_string());
     command.arg(work.as_nanos().to_string());
@@ -25,7 +25,8 @@ pub(crate) fn read(
     command.arg(format!("group.protocol={protocol}"));
     command.arg("auto.offset.reset=earliest");
     command.arg("enable.metrics.push=false");
-    command.args(PROPERTIES.map(|(key, value)| format!("{key}={value}")));
+    let properties = course.properties.iter();
+    command.args(properties.map(|(key, value)| format!("{key}={value}")));
     let log = kafka.log(1)?.with_file_name("overlap.err");
     let output = command.stderr(std::fs::File::create(&log)?).output()?;
     let line = String::from_utf8(output.stdout)?;

@@ -2,7 +2,8 @@
 //! as fetching it.
 //!
 //! First every client reads without work: that tells how long fetching takes, per record. Then all work for as long, on each record, in
-//! turns. Prints a Markdown table and whether the figure is reached; fails if not.
+//! turns. With `--far`: how much a client gets out of a long line, without work. Prints a Markdown table and whether the figures are reached;
+//! fails if not.
 
 #![expect(
     clippy::disallowed_methods,
@@ -18,11 +19,13 @@ use integration_tests::Proxy;
 use integration_tests::kafka::{Cluster, Partitioning, ProduceSpec, Value};
 
 mod client;
+mod far;
 mod java;
 mod ours;
 mod report;
 
 use client::{Client, Run};
+use report::Verdict;
 
 const TOPIC: &str = "overlap";
 const PARTITIONS: i32 = 8;
@@ -37,6 +40,9 @@ const PROPERTIES: [(&str, &str); 3] = [
 /// Compares how consumers overlap fetching and work, on a real broker behind a line with a delay.
 #[derive(Debug, Parser)]
 struct Arguments {
+    /// A line of 50 ms each way, one partition and eight, no work.
+    #[arg(long)]
+    far: bool,
     /// The line's delay in milliseconds, each way.
     #[arg(long, default_value_t = 10)]
     delay: u64,
@@ -54,19 +60,47 @@ struct Arguments {
 /// What every client does, but for its work.
 struct Course {
     servers: String,
+    topic: &'static str,
+    partitions: i32,
+    properties: &'static [(&'static str, &'static str)],
     skip: u64,
     records: u64,
 }
 
-fn main() -> Result<ExitCode> {
-    let arguments = Arguments::parse();
-    let proxy = Proxy::open(Duration::from_millis(arguments.delay))?;
+/// A broker behind a line with so long a delay each way, and where the line begins.
+fn behind_a_line(delay: Duration) -> Result<(Cluster, String)> {
+    let proxy = Proxy::open(delay)?;
     let kafka = Cluster::builder()
         .listener("FAR", "PLAINTEXT")
         .advertised(1, "FAR", &proxy.address().to_string())
         .jvm_option("-XX:TieredStopAtLevel=4")
         .start()?;
     proxy.connect_to(kafka.listener_address(1, "FAR")?.context("it was added")?);
+    Ok((kafka, proxy.address().to_string()))
+}
+
+fn main() -> Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let verdicts = if arguments.far {
+        far::run(arguments.rounds)?
+    } else {
+        overlap(&arguments)?
+    };
+    let mut is_reached = true;
+    for verdict in verdicts {
+        let word = if verdict.reached { "reached" } else { "MISSED" };
+        println!("- {word}: {}", verdict.what);
+        is_reached &= verdict.reached;
+    }
+    Ok(if is_reached {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn overlap(arguments: &Arguments) -> Result<Vec<Verdict>> {
+    let (kafka, servers) = behind_a_line(Duration::from_millis(arguments.delay))?;
     kafka.create_topic(TOPIC, PARTITIONS, 1, &[])?;
     kafka.produce(ProduceSpec {
         topic: TOPIC.into(),
@@ -78,37 +112,42 @@ fn main() -> Result<ExitCode> {
         ..ProduceSpec::default()
     })?;
     let course = Course {
-        servers: proxy.address().to_string(),
+        servers,
+        topic: TOPIC,
+        partitions: PARTITIONS,
+        properties: &PROPERTIES,
         skip: arguments.skip,
         records: arguments.records,
     };
 
-    let free = rounds(arguments.rounds, &course, Duration::ZERO, &kafka)?;
+    let free = rounds(
+        &Client::ALL,
+        arguments.rounds,
+        &course,
+        Duration::ZERO,
+        &kafka,
+    )?;
     let work = report::fetching_takes(&free);
-    let working = rounds(arguments.rounds, &course, work, &kafka)?;
+    let working = rounds(&Client::ALL, arguments.rounds, &course, work, &kafka)?;
     println!(
         "{} ms each way, {PARTITIONS} partitions, records of {RECORD_BYTES} bytes, {PROPERTIES:?}; {} records after {}, medians of {}\n",
         arguments.delay, arguments.records, arguments.skip, arguments.rounds,
     );
     println!("{}", report::table(&free, &working, work));
-    let verdict = report::verdict(&working);
-    println!(
-        "- {}: {}",
-        if verdict.reached { "reached" } else { "MISSED" },
-        verdict.what
-    );
-    Ok(if verdict.reached {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(vec![report::verdict(&working)])
 }
 
 /// Every client in turn, as often as there are rounds: what else the machine does hits all alike.
-fn rounds(rounds: u32, course: &Course, work: Duration, kafka: &Cluster) -> Result<Vec<Run>> {
+fn rounds(
+    clients: &[Client],
+    rounds: u32,
+    course: &Course,
+    work: Duration,
+    kafka: &Cluster,
+) -> Result<Vec<Run>> {
     let mut runs = Vec::new();
     for _ in 0..rounds {
-        for client in Client::ALL {
+        for &client in clients {
             let run = match client {
                 Client::Ours(policy) => ours::read(policy, course, work),
                 Client::Java(protocol) => java::read(protocol, course, work, kafka),

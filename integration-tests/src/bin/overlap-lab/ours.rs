@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use consumer_app::{Consumer, OffsetReset, Policy, TopicPartition};
 
+use crate::Course;
 use crate::client::Measured;
-use crate::{Course, PARTITIONS, PROPERTIES, TOPIC};
 
 const POLL: Duration = Duration::from_secs(1);
 
@@ -20,11 +20,12 @@ pub(crate) fn read(policy: Policy, course: &Course, work: Duration) -> Result<Me
             .bootstrap_servers(&course.servers)
             .auto_offset_reset(OffsetReset::Earliest)
             .fetch_policy(policy);
-        for (key, value) in PROPERTIES {
+        for (key, value) in course.properties {
             builder = builder.set(key, value);
         }
         let mut consumer = builder.build().await?;
-        let partitions = (0..PARTITIONS).map(|index| TopicPartition::new(TOPIC, index));
+        let partitions =
+            (0..course.partitions).map(|index| TopicPartition::new(course.topic, index));
         consumer.assign(partitions).await?;
         let mut work = Work {
             each: work,

@@ -7,7 +7,7 @@ use crate::client::{Client, DEFAULT, JAVA_ASYNC, Measured, Run};
 /// Records per second, of those of Java's async consumer.
 const LEAST: f64 = 1.7;
 
-fn median(runs: &[Run], client: Client, of: impl Fn(&Measured) -> f64) -> f64 {
+pub(crate) fn median(runs: &[Run], client: Client, of: impl Fn(&Measured) -> f64) -> f64 {
     let own = runs.iter().filter(|run| run.client == client);
     let mut all: Vec<f64> = own.map(|run| of(&run.measured)).collect();
     all.sort_by(f64::total_cmp);
