@@ -31,6 +31,7 @@ mod polls;
 mod records;
 mod resets;
 mod runtimes;
+mod scale;
 mod seek_back_and_forth;
 mod seek_pause;
 mod steady_state;
