@@ -334,6 +334,8 @@ impl ConsumerHandle {
     /// Stops giving and fetching records of assigned partitions. What is buffered of them is kept as long as memory allows, and
     /// given after [`resume`](Self::resume) without being fetched again.
     ///
+    /// Await it: of a future that is dropped before it was ready it is not known whether the partitions are paused.
+    ///
     /// # Errors
     /// [`Error::NoPosition`] if one of them is not assigned; then none is paused.
     pub fn pause<'a, I>(
