@@ -2,7 +2,7 @@
 //! as fetching it.
 //!
 //! First every client reads without work: that tells how long fetching takes, per record. Then all work for as long, on each record, in
-//! turns. With `--far`: how much a client gets out of a long line, without work. Prints a Markdown table and whether the figures are reached;
+//! turns. With `--far`: how much a client gets out of a long line, without work and with it. Prints a Markdown table and whether the figures are reached;
 //! fails if not.
 
 #![expect(
@@ -40,7 +40,7 @@ const PROPERTIES: [(&str, &str); 3] = [
 /// Compares how consumers overlap fetching and work, on a real broker behind a line with a delay.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// A line of 50 ms each way, one partition and eight, no work.
+    /// A line of 50 ms each way: one partition, and eight without work and with it.
     #[arg(long)]
     far: bool,
     /// The line's delay in milliseconds, each way.

@@ -57,8 +57,12 @@ impl AsyncRead for LowWater {
         let mark = mark(buf.remaining());
         if mark != self.mark {
             // MOST fits
-            LowWaterMark.set(&self.stream, &(mark as i32))?;
-            self.mark = mark;
+            match LowWaterMark.set(&self.stream, &(mark as i32)) {
+                Ok(()) => self.mark = mark,
+                // where there is no such option, its reader is woken for each piece
+                Err(_) if mark > self.mark => {}
+                Err(error) => return Poll::Ready(Err(error.into())),
+            }
         }
         self.stream().poll_read(context, buf)
     }
