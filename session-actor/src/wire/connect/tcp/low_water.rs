@@ -25,7 +25,7 @@ sockopt_impl!(
 
 /// A [`TcpStream`] that is read by a [`FrameReader`](crate::wire::frame::FrameReader) and nothing else.
 ///
-/// A broker sends a reply of megabytes as fast as it is read, so who takes what is there is woken some thirty times a reply, and each time is a
+/// A broker sends a reply of megabytes as fast as it is read, so who takes what is there is woken some twenty times a reply, and each time is a
 /// system call and mostly a switch of threads. A read with room for more than [`READ_AHEAD`] is one of a body, and as much as there is room for will
 /// come: it may as well wait until there is much.
 pub(super) struct LowWater {
