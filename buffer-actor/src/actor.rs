@@ -9,12 +9,15 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
-use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient, ResponseFuture};
+use actix::{
+    Actor, ActorContext, AsyncContext, Context, Handler, Message, Recipient, ResponseFuture,
+};
 use record_batch::TopicPartition;
 use tokio::sync::oneshot;
 use tracing::{debug, error, warn};
 
 use crate::alarm::Alarm;
+use crate::command::Command;
 use crate::depletion::Depletion;
 use crate::ids::{FetchEpoch, NodeId, PartitionId, TakeId, TicketId};
 use crate::machine::{BufferMachine, NotAssigned};
@@ -482,6 +485,19 @@ impl Handler<ReaderGone> for BufferActor {
         Self::handle(self, ctx, |machine, _, effects| {
             machine.reader_gone(effects)
         });
+    }
+}
+
+impl<M> Handler<Command<M>> for BufferActor
+where
+    Self: Handler<M>,
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    type Result = ();
+
+    fn handle(&mut self, command: Command<M>, ctx: &mut Context<Self>) {
+        command.handle_by(self, ctx);
     }
 }
 

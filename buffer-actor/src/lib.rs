@@ -11,6 +11,7 @@
 mod actor;
 mod alarm;
 mod backoff;
+mod command;
 mod consumed;
 mod depletion;
 mod error;
@@ -30,6 +31,7 @@ mod watchdog;
 pub use actor::{BufferActor, Neighbours, Stop};
 pub use alarm::Alarm;
 pub use backoff::{Backoff, Jitter};
+pub use command::Command;
 pub use consumed::{Consumed, ConsumedCounts, Portion};
 pub use error::PartitionError;
 pub use ids::{FetchEpoch, Lane, NodeId, PartitionId, TakeId, TicketId};

@@ -4,8 +4,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use buffer_actor::Start;
-use buffer_actor::messages::{Assign, GetStatus, Pause};
+use actix::dev::ToEnvelope;
+use actix::{Actor, Addr, Handler, Message};
+use buffer_actor::messages::{Assign, GetStatus, NoPosition, Pause};
+use buffer_actor::{Command, Start};
 use coordinator_actor::LeaveOption;
 use coordinator_actor::messages::GetGroupCounts;
 use futures_util::stream::{self, Stream, StreamExt};
@@ -205,7 +207,7 @@ impl std::fmt::Debug for Consumer {
 }
 
 /// Everything but polling, from any task or thread; cheap to clone. Its methods return futures that stand for themselves: what
-/// they ask for is sent when they are called, and happens even if the future is dropped.
+/// they ask for is sent when they are called and happens even if the future is dropped, in the order of the calls.
 #[derive(Clone)]
 pub struct ConsumerHandle {
     pub(crate) ports: Ports,
@@ -287,10 +289,26 @@ impl ConsumerHandle {
             Some(error) => Err(error),
             None => self
                 .set_mode(partitions.is_empty())
-                .map(|()| self.ports.buffer.send(Assign(partitions))),
+                .map(|()| self.command(&self.ports.buffer, Assign(partitions))),
         };
+        async move { sent?.await }
+    }
+
+    /// Has an actor do something, whether or not what comes of it is waited for.
+    pub(crate) fn command<A, M>(
+        &self,
+        actor: &Addr<A>,
+        message: M,
+    ) -> impl Future<Output = Result<M::Result>> + Send + 'static + use<A, M>
+    where
+        A: Actor + Handler<Command<M>>,
+        A::Context: ToEnvelope<A, Command<M>>,
+        M: Message + Send + 'static,
+        M::Result: Send,
+    {
+        let answered = Command::send(actor, message);
         let status = self.ports.status.clone();
-        async move { sent?.await.map_err(|_| status.gone()) }
+        async move { answered.await.map_err(|_| status.gone()) }
     }
 
     fn set_mode(&self, is_empty: bool) -> Result<()> {
@@ -334,8 +352,6 @@ impl ConsumerHandle {
     /// Stops giving and fetching records of assigned partitions. What is buffered of them is kept as long as memory allows, and
     /// given after [`resume`](Self::resume) without being fetched again.
     ///
-    /// Await it: of a future that is dropped before it was ready it is not known whether the partitions are paused.
-    ///
     /// # Errors
     /// [`Error::NoPosition`] if one of them is not assigned; then none is paused.
     pub fn pause<'a, I>(
@@ -370,15 +386,12 @@ impl ConsumerHandle {
     where
         I: IntoIterator<Item = &'a TopicPartition>,
     {
-        let status = self.ports.status.clone();
-        let asked = self.ports.buffer.send(Pause {
+        let pause = Pause {
             partitions: partitions.into_iter().cloned().collect(),
             paused,
-        });
-        async move {
-            let done = asked.await.map_err(|_| status.gone())?;
-            Ok(done.map_err(buffer_actor::messages::NoPosition::from)?)
-        }
+        };
+        let done = self.command(&self.ports.buffer, pause);
+        async move { Ok(done.await?.map_err(NoPosition::from)?) }
     }
 
     /// The paused partitions, in no order.

@@ -12,7 +12,9 @@ use buffer_actor::{
 };
 use coordinator_actor::assign::AssignError;
 use coordinator_actor::messages::{self, Confirm, GroupFailed, Rebalance};
-use coordinator_actor::{CoordinatorActor, GroupConfig, LeaveOption, LinkOptions, PollClock};
+use coordinator_actor::{
+    CoordinatorActor, GroupConfig, LastingFailure, LeaveOption, LinkOptions, PollClock,
+};
 use fetch_actor::messages::CloseAll;
 use fetch_actor::{FetchActor, LaneHandle, LaneReports};
 use record_batch::DecodeOptions;
@@ -100,6 +102,7 @@ pub(crate) struct GroupPort {
     events: mpsc::UnboundedReceiver<Rebalance>,
     confirm: Recipient<Confirm>,
     poll_clock: PollClock,
+    failure: LastingFailure,
     listener: Option<Arc<dyn Callbacks>>,
 }
 
@@ -109,6 +112,7 @@ impl GroupPort {
             self.events,
             self.confirm,
             self.poll_clock,
+            self.failure,
             self.listener,
             handle,
         )
@@ -226,6 +230,7 @@ pub(crate) fn start(
     if let Some((context, (group, membership))) = coordinator_context.zip(group) {
         let (events, rebalances) = mpsc::unbounded_channel();
         let poll_clock = PollClock::new(tokio::time::Instant::now().into_std());
+        let failure = LastingFailure::default();
         let confirm = context.address().recipient();
         let coordinator = CoordinatorActor::new(
             group,
@@ -241,6 +246,7 @@ pub(crate) fn start(
                 wake_reader: buffer.clone().recipient(),
                 watch: metadata.clone().recipient(),
                 failed: facade.clone().recipient(),
+                lasting: failure.clone(),
                 events,
             },
             shared.clone(),
@@ -253,6 +259,7 @@ pub(crate) fn start(
             events: rebalances,
             confirm,
             poll_clock,
+            failure,
             listener: membership.listener,
         });
     }
@@ -466,12 +473,8 @@ impl Handler<Close> for FacadeActor {
 impl Handler<GroupFailed> for FacadeActor {
     type Result = ();
 
-    fn handle(&mut self, GroupFailed { error, lasts }: GroupFailed, _: &mut Context<Self>) {
-        if lasts {
-            self.status.set_group_failure(Some(error));
-        } else {
-            self.status.set_failure(error.into());
-        }
+    fn handle(&mut self, GroupFailed(error): GroupFailed, _: &mut Context<Self>) {
+        self.status.set_failure(error.into());
         self.buffer.do_send(WakeReader);
     }
 }

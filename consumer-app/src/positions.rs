@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use buffer_actor::ResetTo;
-use buffer_actor::messages::{AwaitPosition, Seek, SeekTo};
+use buffer_actor::messages::{AwaitPosition, NoPosition, Seek, SeekTo};
 use coordinator_actor::OffsetAndMetadata;
 use record_batch::TopicPartition;
 
@@ -125,16 +125,12 @@ impl ConsumerHandle {
         });
         let sent = match refused {
             Some(error) => Err(error),
-            None => Ok(self.ports.buffer.send(Seek {
-                partition: partition.clone(),
-                to,
-            })),
+            None => {
+                let partition = partition.clone();
+                Ok(self.command(&self.ports.buffer, Seek { partition, to }))
+            }
         };
-        let status = self.ports.status.clone();
-        async move {
-            let sought = sent?.await.map_err(|_| status.gone())?;
-            Ok(sought.map_err(buffer_actor::messages::NoPosition::from)?)
-        }
+        async move { Ok(sent?.await?.map_err(NoPosition::from)?) }
     }
 
     /// Sets the position to the first offset of the log, and tells which that is.
@@ -165,16 +161,15 @@ impl ConsumerHandle {
         partition: &TopicPartition,
         end: ResetTo,
     ) -> impl Future<Output = Result<i64>> + Send + 'static + use<> {
-        let status = self.ports.status.clone();
-        let sought = self.ports.buffer.send(Seek {
+        let seek = Seek {
             partition: partition.clone(),
             to: SeekTo::End(end),
-        });
+        };
+        let sought = self.command(&self.ports.buffer, seek);
         // behind the seek in the same mailbox, so it waits for the position that the seek looks for
         let found = self.await_position(partition);
         async move {
-            let sought = sought.await.map_err(|_| status.gone())?;
-            sought.map_err(buffer_actor::messages::NoPosition::from)?;
+            sought.await?.map_err(NoPosition::from)?;
             found.await
         }
     }

@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::group::Rebalances;
 use crate::metrics::application::{ApplicationStats, clock};
 use crate::records::Records;
-use crate::status::Status;
+use crate::status::{Mode, Status};
 
 /// What the reader needs to know of the configuration.
 #[derive(Debug, Clone)]
@@ -172,7 +172,10 @@ impl Reader {
                 in_poll.goes_on(clock());
                 continue;
             }
-            if let Some(error) = self.status.group_failure() {
+            // of a subscription that the application has given up meanwhile it does not hear
+            if let Some(error) = self.rebalances.as_ref().and_then(Rebalances::failure)
+                && self.status.mode() == Mode::Subscribed
+            {
                 return Err(error.into());
             }
             self.kept.look(now, &self.memory, &self.shared);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use coordinator_actor::{GroupError, Subscription};
+use coordinator_actor::Subscription;
 
 use crate::error::Error;
 
@@ -37,8 +37,6 @@ pub(crate) enum Mode {
 struct Usage {
     mode: Mode,
     subscription: Option<Subscription>,
-    /// The group is of no use until the application subscribes anew.
-    group_failure: Option<GroupError>,
 }
 
 impl Status {
@@ -98,15 +96,6 @@ impl Status {
 
     pub(crate) fn subscription(&self) -> Option<Subscription> {
         self.usage().subscription.clone()
-    }
-
-    /// Every poll fails with it.
-    pub(crate) fn set_group_failure(&self, failure: Option<GroupError>) {
-        self.usage().group_failure = failure;
-    }
-
-    pub(crate) fn group_failure(&self) -> Option<GroupError> {
-        self.usage().group_failure.clone()
     }
 
     fn usage(&self) -> std::sync::MutexGuard<'_, Usage> {

@@ -8,10 +8,13 @@ use std::time::{Duration, Instant};
 
 use actix::fut::{ActorFutureExt, wrap_future};
 use actix::{
-    Actor, ActorContext, AsyncContext, Context, Handler, MessageResult, Recipient, SpawnHandle,
+    Actor, ActorContext, AsyncContext, Context, Handler, Message, MessageResult, Recipient,
+    SpawnHandle,
 };
 use buffer_actor::messages::{Assign, CommittedFound, LookUpCommitted, ReportError, WakeReader};
-use buffer_actor::{Alarm, PartitionError, PartitionState, SharedState, Start, Stop, Vital};
+use buffer_actor::{
+    Alarm, Command, PartitionError, PartitionState, SharedState, Start, Stop, Vital,
+};
 use record_batch::TopicPartition;
 use session_actor::wire::{ErrorCode, Peer, WireError};
 use session_actor::{SnapshotChanged, WatchTopics};
@@ -24,6 +27,7 @@ use crate::assign::AssignError;
 use crate::codec;
 use crate::config::GroupConfig;
 use crate::error::GroupError;
+use crate::lasting_failure::LastingFailure;
 use crate::machine::CoordinatorMachine;
 use crate::messages::{
     Close, Commit, Committed, Confirm, EnforceRebalance, FetchCommitted, GetGroupCounts,
@@ -53,6 +57,8 @@ pub struct Neighbours {
     pub watch: Recipient<WatchTopics>,
     /// Facade.
     pub failed: Recipient<GroupFailed>,
+    /// The reader.
+    pub lasting: LastingFailure,
     /// The reader.
     pub events: mpsc::UnboundedSender<Rebalance>,
 }
@@ -214,17 +220,20 @@ impl CoordinatorActor {
                 error: no_position(&partition, error),
                 partition,
             }),
-            Effect::Complain(error) => self.fail(error, false),
-            Effect::Fail(error) => self.fail(error, true),
+            Effect::Complain(error) => {
+                warn!(%error, "the group is of no use for now");
+                self.neighbours.failed.do_send(GroupFailed(error));
+            }
+            Effect::Fail(error) => {
+                warn!(%error, "the group is of no use");
+                self.neighbours.lasting.set(Some(error));
+                self.neighbours.wake_reader.do_send(WakeReader);
+            }
+            Effect::Recovered => self.neighbours.lasting.set(None),
             Effect::Identity(identity) => self.identity = identity,
             Effect::Closed => self.closing = None,
             Effect::Log(note) => self.log(note),
         }
-    }
-
-    fn fail(&self, error: GroupError, lasts: bool) {
-        warn!(%error, "the group is of no use");
-        self.neighbours.failed.do_send(GroupFailed { error, lasts });
     }
 
     fn log(&self, note: Note) {
@@ -430,6 +439,19 @@ impl Handler<LookUpCommitted> for CoordinatorActor {
         self.run(ctx, |machine, now, effects| {
             machine.look_up(now, lookups.collect(), effects);
         });
+    }
+}
+
+impl<M> Handler<Command<M>> for CoordinatorActor
+where
+    Self: Handler<M>,
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    type Result = ();
+
+    fn handle(&mut self, command: Command<M>, ctx: &mut Context<Self>) {
+        command.handle_by(self, ctx);
     }
 }
 

@@ -7,6 +7,7 @@ pub mod assign;
 mod codec;
 mod config;
 mod error;
+mod lasting_failure;
 mod machine;
 pub mod messages;
 mod model;
@@ -16,6 +17,7 @@ mod stats;
 pub use actor::{CoordinatorActor, LinkOptions, Neighbours};
 pub use config::{GroupConfig, GroupProtocol};
 pub use error::GroupError;
+pub use lasting_failure::LastingFailure;
 pub use model::{
     EventId, GroupMetadata, LeaveOption, OffsetAndMetadata, Offsets, RebalanceEvent, Subscription,
 };

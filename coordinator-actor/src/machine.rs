@@ -262,7 +262,7 @@ impl CoordinatorMachine {
     ) -> Result<(), GroupError> {
         self.handle(now, effects, |parts, context| {
             parts.member.subscribe(subscription, context)?;
-            *parts.has_failed = false;
+            parts.recover(context);
             Ok(())
         })?;
         // whoever asks again is told again
@@ -280,7 +280,7 @@ impl CoordinatorMachine {
     ) {
         self.stats.rebalance_is_void();
         self.handle(now, effects, |parts, context| {
-            *parts.has_failed = false;
+            parts.recover(context);
             parts.member.unsubscribe(option, context);
         });
     }

@@ -93,12 +93,8 @@ pub struct Rebalance {
     pub going: Vec<Arc<PartitionState>>,
 }
 
-/// Coordinator -> facade: `poll` must fail with this; if `lasts`, until the application subscribes anew.
+/// Coordinator -> facade: the next `poll` must fail with this. What all of them fail with is a
+/// [`LastingFailure`](crate::LastingFailure).
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub struct GroupFailed {
-    /// Why.
-    pub error: GroupError,
-    /// Whether the member is out of the group for good.
-    pub lasts: bool,
-}
+pub struct GroupFailed(pub GroupError);

@@ -234,6 +234,8 @@ pub(crate) enum Effect {
     Complain(GroupError),
     /// `poll` fails with this until the application subscribes anew.
     Fail(GroupError),
+    /// It has, or wants no group any more.
+    Recovered,
     /// The identity in the group changed.
     Identity(GroupMetadata),
     /// Everything that a close asked for is done.

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use actix::Addr;
+use buffer_actor::messages::Assign;
 use coordinator_actor::messages::{
     Commit, Committed, EnforceRebalance, FetchCommitted, GetGroupMetadata, Subscribe, Unsubscribe,
 };
 use coordinator_actor::{
     CoordinatorActor, GroupError, GroupMetadata, OffsetAndMetadata, Offsets, Subscription,
 };
+use futures_util::future::Either;
 use record_batch::TopicPartition;
 use tokio::sync::oneshot;
 
@@ -43,20 +45,11 @@ impl ConsumerHandle {
         } else {
             Ok(Some(Subscription::Topics(topics)))
         };
-        let handle = self.clone();
         let sent = subscribed.and_then(|subscription| match subscription {
-            Some(subscription) => handle.send_subscription(subscription).map(Some),
-            None => {
-                drop(handle.unsubscribe());
-                Ok(None)
-            }
+            Some(subscription) => self.send_subscription(subscription).map(Either::Left),
+            None => Ok(Either::Right(self.unsubscribe())),
         });
-        async move {
-            match sent? {
-                Some(answer) => handle.subscribed(answer.await),
-                None => Ok(()),
-            }
-        }
+        async move { sent?.await }
     }
 
     /// As [`subscribe`](Self::subscribe), to all topics whose whole name matches a pattern, those included that are created
@@ -69,30 +62,21 @@ impl ConsumerHandle {
         &self,
         pattern: &str,
     ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
-        let handle = self.clone();
-        let sent = handle.send_subscription(Subscription::Pattern(pattern.into()));
-        async move { handle.subscribed(sent?.await) }
+        let sent = self.send_subscription(Subscription::Pattern(pattern.into()));
+        async move { sent?.await }
     }
 
     fn send_subscription(
         &self,
         subscription: Subscription,
-    ) -> Result<actix::prelude::Request<CoordinatorActor, Subscribe>> {
+    ) -> Result<impl Future<Output = Result<()>> + Send + 'static + use<>> {
         let coordinator = self.coordinator()?;
         self.ports.status.enter(Mode::Subscribed)?;
         self.ports
             .status
             .set_subscription(Some(subscription.clone()));
-        Ok(coordinator.send(Subscribe(subscription)))
-    }
-
-    fn subscribed(
-        &self,
-        answer: std::result::Result<std::result::Result<(), GroupError>, actix::MailboxError>,
-    ) -> Result<()> {
-        answer.map_err(|_| self.ports.status.gone())??;
-        self.ports.status.set_group_failure(None);
-        Ok(())
+        let answer = self.command(coordinator, Subscribe(subscription));
+        Ok(async move { Ok(answer.await??) })
     }
 
     /// Gives everything up: leaves the group if there is a subscription, commits what was processed before if
@@ -101,25 +85,15 @@ impl ConsumerHandle {
     /// # Errors
     /// [`Error::Closed`].
     pub fn unsubscribe(&self) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
-        let status = self.ports.status.clone();
+        let status = &self.ports.status;
         let subscribed = self.ports.coordinator.as_ref();
         let left = subscribed.filter(|_| status.mode() == Mode::Subscribed);
-        let left = left.map(|coordinator| coordinator.send(Unsubscribe));
-        let assigned = left.is_none().then(|| {
-            self.ports
-                .buffer
-                .send(buffer_actor::messages::Assign(Vec::new()))
-        });
+        let done = match left {
+            Some(coordinator) => Either::Left(self.command(coordinator, Unsubscribe)),
+            None => Either::Right(self.command(&self.ports.buffer, Assign(Vec::new()))),
+        };
         status.leave();
-        async move {
-            if let Some(left) = left {
-                left.await.map_err(|_| status.gone())?;
-            }
-            if let Some(assigned) = assigned {
-                assigned.await.map_err(|_| status.gone())?;
-            }
-            Ok(())
-        }
+        done
     }
 
     /// What was subscribed to; `None` if nothing.

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use actix::Recipient;
 use coordinator_actor::messages::{Confirm, Rebalance};
-use coordinator_actor::{EventId, PollClock, Polling};
+use coordinator_actor::{EventId, GroupError, LastingFailure, PollClock, Polling};
 use tokio::sync::mpsc;
 
 use super::listener::Callback;
@@ -20,6 +20,7 @@ pub(crate) struct Rebalances {
     events: mpsc::UnboundedReceiver<Rebalance>,
     confirm: Recipient<Confirm>,
     poll_clock: PollClock,
+    failure: LastingFailure,
     listener: Option<Arc<dyn Callbacks>>,
     handle: ConsumerHandle,
     /// What was seen and not dealt with.
@@ -48,6 +49,7 @@ impl Rebalances {
         events: mpsc::UnboundedReceiver<Rebalance>,
         confirm: Recipient<Confirm>,
         poll_clock: PollClock,
+        failure: LastingFailure,
         listener: Option<Arc<dyn Callbacks>>,
         handle: ConsumerHandle,
     ) -> Self {
@@ -55,6 +57,7 @@ impl Rebalances {
             events,
             confirm,
             poll_clock,
+            failure,
             listener,
             handle,
             noticed: VecDeque::new(),
@@ -65,6 +68,11 @@ impl Rebalances {
     /// A poll begins.
     pub(crate) fn enter(&self, now: Instant) -> Polling {
         self.poll_clock.enter(now)
+    }
+
+    /// Why the group is of no use, if it is not.
+    pub(crate) fn failure(&self) -> Option<GroupError> {
+        self.failure.get()
     }
 
     /// Looks what happened. Returns whether there is something to deal with, a call of the listener that has not ended included.

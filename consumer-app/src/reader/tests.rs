@@ -11,7 +11,7 @@ use buffer_actor::{
     Start, TicketId,
 };
 use coordinator_actor::messages::{Confirm, Rebalance};
-use coordinator_actor::{EventId, PollClock, RebalanceEvent};
+use coordinator_actor::{EventId, LastingFailure, PollClock, RebalanceEvent};
 use record_batch::TopicPartition;
 use test_broker::BatchBuilder;
 use tokio::sync::mpsc;
@@ -247,6 +247,7 @@ async fn b151_a_revocation_that_is_confirmed_has_reached_the_buffer() {
                 events,
                 Deaf.start().recipient(),
                 PollClock::new(clock()),
+                LastingFailure::default(),
                 None,
                 consumer.handle(),
             ));

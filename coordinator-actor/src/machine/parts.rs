@@ -136,6 +136,13 @@ impl Parts<'_> {
         }
     }
 
+    /// The application begins anew, or wants nothing of the group any more.
+    pub(super) fn recover(&mut self, context: &mut Context<'_>) {
+        if std::mem::take(self.has_failed) {
+            context.push(Effect::Recovered);
+        }
+    }
+
     /// What has been found out about coordinator and membership.
     fn judge(&mut self, context: &mut Context<'_>) {
         if let Some((why, error)) = context.verdict.lost.take() {

@@ -9,7 +9,7 @@ use super::support::{
     Protocol, asked, automatic, committed, each, each_of, heartbeats, joined, joins, leaves,
     manual, member_id, members, read,
 };
-use crate::support::{broker, broker_of, produce, run, tp};
+use crate::support::{broker, broker_of, produce, run, settle, tp};
 
 const STEP: Duration = Duration::from_millis(100);
 
@@ -317,5 +317,40 @@ fn f023_b152_of_two_members_with_one_instance_id_the_newer_one_is_refused_by_kip
         older.close(Duration::from_secs(5)).await.unwrap();
         newer.subscribe(["t"]).await.unwrap();
         works(&mut newer, &broker).await;
+    });
+}
+
+/// None of the actors runs before the future is gone.
+#[test]
+fn a_failure_ends_with_the_next_subscription_even_if_nobody_waits_for_it() {
+    run(async {
+        let broker = broker(1);
+        let builder = || manual(&broker, Protocol::Consumer).set("group.instance.id", "i");
+        let mut older = joined(builder(), 1).await;
+        let mut newer = builder().spawn_local().unwrap();
+        newer.subscribe(["t"]).await.unwrap();
+        while newer.poll(STEP).await.is_ok() {}
+        assert!(newer.poll(STEP).await.is_err(), "once is not enough");
+        older.close(Duration::from_secs(5)).await.unwrap();
+        drop(newer.subscribe(["t"]));
+        settle().await;
+        works(&mut newer, &broker).await;
+    });
+}
+
+/// What was given up while it failed says nothing about what is read by hand.
+#[test]
+fn b147_a_failure_ends_with_its_subscription() {
+    run(async {
+        let broker = broker(1);
+        produce(&broker, 0, 2);
+        let builder = || manual(&broker, Protocol::Consumer).set("group.instance.id", "i");
+        let _older = joined(builder(), 1).await;
+        let mut newer = builder().spawn_local().unwrap();
+        newer.subscribe(["t"]).await.unwrap();
+        while newer.poll(STEP).await.is_ok() {}
+        drop(newer.unsubscribe());
+        drop(newer.assign([tp(0)]));
+        assert_eq!(read(&mut newer, 2).await.len(), 2);
     });
 }

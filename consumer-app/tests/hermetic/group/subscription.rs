@@ -119,6 +119,29 @@ fn b024_subscribe_and_assign_do_not_mix() {
     });
 }
 
+/// None of the actors runs before the futures are gone.
+#[test]
+fn a_subscription_holds_even_if_nobody_waits_for_it() {
+    each(|protocol| async move {
+        let broker = broker(1);
+        produce(&broker, 0, 2);
+        let mut consumer = automatic(&broker, protocol).spawn_local().unwrap();
+        for leave_in_words in [true, false] {
+            drop(consumer.subscribe(["t"]));
+            read(&mut consumer, 1).await;
+            produce(&broker, 0, 1);
+            if leave_in_words {
+                drop(consumer.unsubscribe());
+            } else {
+                drop(consumer.subscribe(Vec::<String>::new()));
+            }
+            settle().await;
+            assert_eq!(consumer.assignment(), []);
+            assert_eq!(members(&broker), 0);
+        }
+    });
+}
+
 #[test]
 fn without_a_group_there_is_nothing_to_subscribe_to_or_to_commit_for() {
     run(async {

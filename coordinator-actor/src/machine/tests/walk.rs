@@ -96,12 +96,10 @@ impl Walk {
                 let wanted: &[&str] = [&["t"][..], &["u"], &["t", "u"], &["t", "v"]][self.below(4)];
                 self.world.subscribe(wanted);
                 self.is_subscribed = true;
-                self.world.failures.clear();
             }
             17 if self.below(3) == 0 => {
                 self.world.unsubscribe();
                 self.is_subscribed = false;
-                self.world.failures.clear();
             }
             18 => {
                 let names = self.some_parts();
@@ -264,7 +262,6 @@ impl Walk {
         self.world.cluster(&["t", "u", "v"]);
         if !self.is_subscribed || !self.world.failures.is_empty() {
             self.world.subscribe(&["t", "u"]);
-            self.world.failures.clear();
         }
         for _ in 0..60 {
             while !self.world.in_flight.is_empty() {

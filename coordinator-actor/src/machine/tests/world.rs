@@ -179,6 +179,10 @@ impl World {
             Effect::NoPosition(name, error) => self.no_positions.push((name, error)),
             Effect::Complain(error) => self.complaints.push(error),
             Effect::Fail(error) => self.failures.push(error),
+            Effect::Recovered => {
+                assert!(!self.failures.is_empty(), "nothing had failed");
+                self.failures.clear();
+            }
             Effect::Identity(identity) => self.identity = Some(identity),
             Effect::Closed => self.closed += 1,
             Effect::Log(_) => {}
