@@ -14,6 +14,9 @@ use crate::wire::frame::READ_AHEAD;
 /// So much is there before a reader that is promised more is woken. The kernel halves it if its buffer is smaller.
 const MOST: usize = 512 << 10;
 
+/// The window is at least so wide, while there is a mark.
+const WINDOW: i32 = 2 * MOST as i32;
+
 sockopt_impl!(
     /// `SO_RCVLOWAT`: the socket counts as readable from so many bytes on, or at its end.
     LowWaterMark,
@@ -31,11 +34,34 @@ sockopt_impl!(
 pub(super) struct LowWater {
     stream: TcpStream,
     mark: usize,
+    /// The window is wider than any mark.
+    is_wide: bool,
 }
 
 impl LowWater {
     pub(super) const fn new(stream: TcpStream) -> Self {
-        Self { stream, mark: 1 }
+        Self {
+            stream,
+            mark: 1,
+            is_wide: false,
+        }
+    }
+
+    /// The kernel takes a mark that its buffer is too small for as the most that the sender may have on its way, too, and a sender that waits for
+    /// room for a whole segment could meet a reader that waits for that segment. So a greater mark than any goes first.
+    fn set_mark(&mut self, mark: usize) -> io::Result<()> {
+        if mark == self.mark {
+            return Ok(());
+        }
+        if !self.is_wide && LowWaterMark.set(&self.stream, &WINDOW).is_err() {
+            // where there is no such option, the reader is woken for each piece
+            return Ok(());
+        }
+        self.is_wide = true;
+        // MOST fits
+        LowWaterMark.set(&self.stream, &(mark as i32))?;
+        self.mark = mark;
+        Ok(())
     }
 
     fn stream(self: Pin<&mut Self>) -> Pin<&mut TcpStream> {
@@ -54,16 +80,7 @@ impl AsyncRead for LowWater {
         context: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let mark = mark(buf.remaining());
-        if mark != self.mark {
-            // MOST fits
-            match LowWaterMark.set(&self.stream, &(mark as i32)) {
-                Ok(()) => self.mark = mark,
-                // where there is no such option, its reader is woken for each piece
-                Err(_) if mark > self.mark => {}
-                Err(error) => return Poll::Ready(Err(error.into())),
-            }
-        }
+        self.set_mark(mark(buf.remaining()))?;
         self.stream().poll_read(context, buf)
     }
 }

@@ -3,6 +3,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
+use nix::getsockopt_impl;
+use nix::sys::socket::GetSockOpt;
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -20,6 +22,33 @@ fn a_read_waits_for_no_more_than_will_come() {
         (usize::MAX, MOST),
     ] {
         assert_eq!(mark(room), expected, "{room}");
+    }
+}
+
+sockopt_impl!(
+    /// The most that a sender may have on its way, whatever the buffer has room for.
+    WindowClamp,
+    GetOnly,
+    libc::IPPROTO_TCP,
+    libc::TCP_WINDOW_CLAMP,
+    i32
+);
+
+/// Else a sender that waits for room for a whole segment would meet a reader that waits for that segment.
+#[tokio::test]
+async fn there_is_a_window_beyond_the_mark() {
+    let (mut reader, _writer) = pair().await;
+    for room in [READ_AHEAD + 1, MOST, 100] {
+        let mut room = vec![0; room];
+        let mut buf = ReadBuf::new(&mut room);
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(
+            Pin::new(&mut reader)
+                .poll_read(&mut context, &mut buf)
+                .is_pending()
+        );
+        let window = WindowClamp.get(&reader.stream).expect("an option");
+        assert!(window as usize >= 2 * MOST, "{window}");
     }
 }
 
