@@ -29,6 +29,7 @@ mod partition;
 mod partitions;
 mod replica;
 mod reserve;
+mod session_view;
 mod take;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ mod unasked;
 mod validate;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Instant;
 
 use record_batch::TopicPartition;
@@ -47,7 +49,7 @@ pub use unasked::Unasked;
 
 use self::budget::Budget;
 use self::memory::MemoryQueue;
-use self::partition::{Partition, Position, Readiness, Validity};
+use self::partition::{Custody, Partition, Position, Readiness, Validity};
 use self::partitions::Partitions;
 use self::reserve::Node;
 use self::take::Reader;
@@ -55,8 +57,8 @@ use crate::backoff::Jitter;
 use crate::error::PartitionError;
 use crate::ids::{FetchEpoch, Lane, NodeId, PartitionId, TicketId};
 use crate::model::{
-    BufferConfig, Completed, Effect, Item, Lookup, LookupCommitted, MaxWait, Origin, ResetPolicy,
-    ResetTo, Sought, Start,
+    Ask, BufferConfig, Completed, Effect, Item, Lookup, LookupCommitted, MaxWait, Origin,
+    ResetPolicy, ResetTo, Sought, Start,
 };
 
 /// What the machine tells others, in order. `D` is the type of the records, which the machine never looks at.
@@ -73,15 +75,20 @@ struct Ticket {
     node: NodeId,
     lane: Lane,
     reserved: u64,
-    /// What it has custody of, and since which epoch.
-    partitions: Vec<(PartitionId, FetchEpoch)>,
+    /// What it names.
+    asks: Arc<Vec<Ask>>,
     max_wait: MaxWait,
     /// The request's limit, for messages.
     max_bytes: u32,
     /// Of its reply, when that is there.
     origin: Origin,
-    #[cfg(feature = "mutants")]
-    offsets: Vec<i64>,
+}
+
+impl Ticket {
+    /// What it has custody of, unless something happened since.
+    fn asked(&self) -> impl Iterator<Item = &Ask> {
+        self.asks.iter().filter(|ask| !ask.parked)
+    }
 }
 
 /// Counters of what the machine did; all only ever rise.
@@ -251,6 +258,7 @@ impl<D> BufferMachine<D> {
         if let Some(replica) = partition.replica {
             self.replicas.remove(&(replica.until, id));
         }
+        self.leave(partition.home, id);
         if let Some(home) = partition.home {
             self.check_node(home);
         }
@@ -457,7 +465,7 @@ impl<D> BufferMachine<D> {
         self.leased_bytes -= std::mem::take(&mut partition.leased_bytes);
         // what is in flight lies behind it as well
         partition.epoch = epoch;
-        partition.ticket = None;
+        partition.release();
         self.check_partition(id);
         self.settle(effects);
     }
@@ -560,6 +568,19 @@ impl<D> BufferMachine<D> {
     const fn next_epoch(&mut self) -> FetchEpoch {
         self.last_epoch += 1;
         FetchEpoch(self.last_epoch)
+    }
+
+    /// The request in flight that may move the partition.
+    fn holder(&self, partition: &Partition<D>) -> Option<TicketId> {
+        match partition.custody {
+            Custody::Free => None,
+            Custody::Request(ticket) => Some(ticket),
+            Custody::Session(node) => self.nodes.get(&node)?.ticket(Lane::Session),
+        }
+    }
+
+    fn readiness(&self, partition: &Partition<D>) -> Readiness {
+        partition.readiness(self.credit(), self.holder(partition))
     }
 
     fn credit(&self) -> u64 {

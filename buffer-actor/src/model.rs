@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use record_batch::TopicPartition;
 
 use crate::backoff::Backoff;
+use crate::derived::Derived;
 use crate::error::PartitionError;
 use crate::ids::{FetchEpoch, Lane, NodeId, PartitionId, TakeId, TicketId};
 use crate::policy::Policy;
@@ -140,8 +141,21 @@ pub struct Grant {
     pub max_bytes: u32,
     /// Bytes set aside for the reply, its framing included.
     pub reserved: u64,
-    /// The partitions to name.
+    /// The partitions to name, shared with the buffer's own record of the request.
+    pub asks: Arc<Vec<Ask>>,
+    /// Of lane 1: how they differ from those of a grant before. `None`: in what, is not known.
+    pub changes: Derived<Option<Changes>>,
+}
+
+/// How what lane 1 is to name differs from what a grant before had it name. Partitions that are in neither list are as they were.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Changes {
+    /// The grant before.
+    pub since: TicketId,
+    /// What may be new of [`Grant::asks`], or as before.
     pub asks: Vec<Ask>,
+    /// What is not among them, whether it was or not.
+    pub gone: Vec<PartitionId>,
 }
 
 /// What a session learned about one partition from a reply.

@@ -4,6 +4,7 @@
 //! In an incremental request *omitted means fetched again at the offset last sent* (measured on 4.4). So whatever the grant
 //! does not name is forgotten, and whatever it names with other values than before is named again.
 
+mod build;
 mod plan;
 #[cfg(test)]
 mod tests;
@@ -12,8 +13,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use buffer_actor::{Ask, Backoff, FetchEpoch, PartitionId};
+use buffer_actor::{Ask, Backoff, Derived, FetchEpoch, PartitionId};
 
+use self::build::Base;
 use self::plan::next_epoch;
 pub use self::plan::{AnswerHead, Forgotten, Named, Plan, Sent, SessionState, Verdict, Watermarks};
 use crate::cluster::{Located, PartitionTable, Topic};
@@ -43,13 +45,15 @@ enum Next {
 struct Entry {
     located: Located,
     sent: Sent,
+    /// The offset that was granted; that of a parked partition may be less than what was sent.
+    granted: i64,
     /// Under which the current request asks for it.
     epoch: FetchEpoch,
     /// The current request asks for it only so that it stays.
     parked: bool,
     told: Watermarks,
-    /// The request that named it or left it as it was.
-    request: u64,
+    /// The last request for which it was looked at, which tells whom a look at all did not meet.
+    request: Derived<u64>,
     /// The answer that mentioned it.
     answer: u64,
 }
@@ -65,12 +69,18 @@ pub struct FetchSession {
     topic_ids: bool,
     /// By slot.
     entries: Vec<Option<Entry>>,
+    /// How many there are.
+    len: usize,
     /// Whom an answer means: topic id or name, then index.
     names: BTreeMap<Box<[u8]>, BTreeMap<i32, PartitionId>>,
     refusals: u32,
     ask_again_at: Option<Instant>,
     /// Asked for under a new epoch since the last answer.
     renewed: Vec<PartitionId>,
+    /// Parked elsewhere than where an answer has told since that their records end.
+    misparked: Derived<Vec<PartitionId>>,
+    /// What the entries are in line with.
+    base: Derived<Option<Base>>,
     requests: u64,
     answers: u64,
     /// A touch is not remembered: the next request names what it named before the touch, as far as the session knows (I5).
@@ -102,10 +112,13 @@ impl FetchSession {
             begins: false,
             topic_ids: false,
             entries: Vec::new(),
+            len: 0,
             names: BTreeMap::new(),
             refusals: 0,
             ask_again_at: None,
             renewed: Vec::new(),
+            misparked: Derived(Vec::new()),
+            base: Derived(None),
             requests: 0,
             answers: 0,
             #[cfg(feature = "mutants")]
@@ -135,142 +148,6 @@ impl FetchSession {
         self.ask_again_at.filter(|_| !self.begins)
     }
 
-    /// Plans the request for a grant. `ids_allowed`: the broker speaks Fetch v13.
-    pub fn build(
-        &mut self,
-        now: Instant,
-        asks: &[Ask],
-        table: &PartitionTable,
-        ids_allowed: bool,
-    ) -> Plan {
-        let topic_ids = ids_allowed
-            && asks
-                .iter()
-                .filter_map(|ask| table.get(ask.partition))
-                .all(|located| !located.topic.id.is_nil());
-        if let Next::Incremental { id, .. } = self.next
-            && topic_ids != self.topic_ids
-        {
-            self.next = Next::Full { closes: id };
-        }
-        self.topic_ids = topic_ids;
-        self.requests += 1;
-        match self.next {
-            Next::Full { closes } => self.build_full(now, closes, asks, table),
-            Next::Incremental { id, epoch } => self.build_incremental(id, epoch, asks, table),
-        }
-    }
-
-    fn build_full(
-        &mut self,
-        now: Instant,
-        closes: i32,
-        asks: &[Ask],
-        table: &PartitionTable,
-    ) -> Plan {
-        self.entries.clear();
-        self.names.clear();
-        self.renewed.clear();
-        self.begins = self.wants_session && self.ask_again_at.is_none_or(|at| at <= now);
-        let mut order: Vec<&Ask> = asks.iter().collect();
-        if !self.begins {
-            // a broker turns the order only within a session (KAFKA-12330)
-            order.sort_by_key(|ask| ask.served);
-        }
-        let mut named = Vec::with_capacity(asks.len());
-        for ask in order {
-            if let Some(located) = table.get(ask.partition) {
-                named.push(self.enter(ask, located));
-            }
-        }
-        Plan {
-            session_id: closes,
-            session_epoch: if self.begins {
-                INITIAL_EPOCH
-            } else {
-                FINAL_EPOCH
-            },
-            topic_ids: self.topic_ids,
-            named,
-            forgotten: Vec::new(),
-        }
-    }
-
-    fn build_incremental(
-        &mut self,
-        id: i32,
-        epoch: i32,
-        asks: &[Ask],
-        table: &PartitionTable,
-    ) -> Plan {
-        let mut added = Vec::new();
-        let mut altered = Vec::new();
-        let mut forgotten = Vec::new();
-        let mut renewed = Vec::new();
-        for ask in asks {
-            let Some(located) = table.get(ask.partition) else {
-                continue;
-            };
-            let request = self.requests;
-            match self.entry_mut(ask.partition) {
-                Some(entry) if entry.located.topic.id == located.topic.id => {
-                    entry.request = request;
-                    if entry.epoch != ask.epoch {
-                        entry.epoch = ask.epoch;
-                        renewed.push(ask.partition);
-                    }
-                    entry.parked = ask.parked;
-                    let mut sent = sent(ask);
-                    if ask.parked {
-                        // an answer may have told of records that the lane that holds it has not seen yet: named below them,
-                        // it would end every long poll at once
-                        sent.offset = sent.offset.max(entry.told.high);
-                    }
-                    if entry.sent != sent {
-                        entry.sent = sent;
-                        altered.push(entry.named());
-                    }
-                }
-                Some(entry) => {
-                    // the topic was created anew: the broker knows the partition under its old id (KIP-516)
-                    forgotten.push(entry.forgotten());
-                    self.remove(ask.partition);
-                    added.push(self.enter(ask, located));
-                }
-                None => {
-                    forgotten.extend(self.evict_from_slot(ask.partition));
-                    added.push(self.enter(ask, located));
-                }
-            }
-        }
-        self.renewed.append(&mut renewed);
-        let gone: Vec<PartitionId> = self
-            .entries
-            .iter()
-            .flatten()
-            .filter(|entry| entry.request != self.requests)
-            .map(|entry| entry.located.partition)
-            .collect();
-        for partition in gone {
-            if let Some(entry) = self.remove(partition) {
-                forgotten.push(entry.forgotten());
-            }
-        }
-        // The broker adds first and forgets then: a partition that came back under another id of ours must not be forgotten.
-        forgotten.retain(|gone| {
-            let named = self.names.get(&self.key(&gone.topic));
-            named.is_none_or(|indices| !indices.contains_key(&gone.index))
-        });
-        added.append(&mut altered);
-        Plan {
-            session_id: id,
-            session_epoch: epoch,
-            topic_ids: self.topic_ids,
-            named: added,
-            forgotten,
-        }
-    }
-
     /// Plans a request that only keeps the session alive: every partition at its high watermark with a limit of 0. The next
     /// request names them all again. `None` without a session.
     pub fn touch(&mut self) -> Option<Plan> {
@@ -278,14 +155,13 @@ impl FetchSession {
             return None;
         };
         self.requests += 1;
-        let request = self.requests;
+        self.base.0 = None;
         let mut named = Vec::new();
         #[cfg(feature = "mutants")]
         let forgets = self.forgets_touches;
         for entry in self.entries.iter_mut().flatten() {
             #[cfg(feature = "mutants")]
             let before = entry.sent;
-            entry.request = request;
             entry.parked = true;
             let parked = Sent {
                 offset: entry.sent.offset.max(entry.told.high),
@@ -317,8 +193,7 @@ impl FetchSession {
             Next::Full { closes } => closes,
         };
         self.next = Next::Full { closes: 0 };
-        self.entries.clear();
-        self.names.clear();
+        self.clear();
         (id != 0).then_some(Plan {
             session_id: id,
             session_epoch: FINAL_EPOCH,
@@ -351,19 +226,22 @@ impl FetchSession {
     }
 
     /// How many partitions an answer may mention.
-    pub fn len(&self) -> usize {
-        self.entries.iter().flatten().count()
+    pub const fn len(&self) -> usize {
+        self.len
     }
 
     /// Whether no partition was asked for yet.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// An answer told this.
     pub fn observe(&mut self, partition: PartitionId, told: Watermarks) {
         if let Some(entry) = self.entry_mut(partition) {
             entry.told = told;
+            if entry.parked && entry.parking() != entry.sent.offset {
+                self.misparked.push(partition);
+            }
         }
     }
 
@@ -426,7 +304,7 @@ impl FetchSession {
         }
         match self.next {
             Next::Full { .. } => {
-                let asked = self.entries.iter().flatten().count();
+                let asked = self.len;
                 if mentioned == 0 && head.throttled {
                     self.next = Next::Full { closes: 0 };
                     return reject("throttled");
@@ -516,10 +394,11 @@ impl FetchSession {
         let entry = Entry {
             located: located.clone(),
             sent: sent(ask),
+            granted: ask.offset,
             epoch: ask.epoch,
             parked: ask.parked,
             told: Watermarks::UNKNOWN,
-            request: self.requests,
+            request: Derived(self.requests),
             answer: self.answers,
         };
         let named = entry.named();
@@ -530,8 +409,18 @@ impl FetchSession {
         if self.entries.len() <= slot {
             self.entries.resize(slot + 1, None);
         }
-        self.entries[slot] = Some(entry);
+        let former = self.entries[slot].replace(entry);
+        self.len += usize::from(former.is_none());
         named
+    }
+
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.len = 0;
+        self.names.clear();
+        self.renewed.clear();
+        self.misparked.clear();
+        self.base.0 = None;
     }
 
     /// Removes a former occupant of the partition's slot.
@@ -544,6 +433,7 @@ impl FetchSession {
     fn remove(&mut self, partition: PartitionId) -> Option<Entry> {
         self.entry(partition)?;
         self.unname(partition);
+        self.len -= 1;
         self.entries.get_mut(partition.slot())?.take()
     }
 
@@ -578,6 +468,12 @@ impl Entry {
             index: self.located.index,
             sent: self.sent,
         }
+    }
+
+    /// Where a parked partition is named. An answer may have told of records that the lane that holds it has not seen yet: named below
+    /// them, it would end every long poll at once.
+    fn parking(&self) -> i64 {
+        self.granted.max(self.told.high)
     }
 
     fn forgotten(&self) -> Forgotten {

@@ -255,9 +255,7 @@ impl SessionMachine {
     ) {
         let (plan, max_wait, max_bytes) = match &work.job {
             Job::Fetch(grant) => {
-                let plan = self
-                    .session
-                    .build(now, &grant.asks, &work.table, ids_allowed);
+                let plan = self.session.build(now, grant, &work.table, ids_allowed);
                 (plan, self.max_wait(now, grant.max_wait), grant.max_bytes)
             }
             Job::Touch => {

@@ -124,9 +124,7 @@ impl<D> BufferMachine<D> {
             self.check_partition(id);
             self.read_from_leader(id, effects);
             // until its new leader is offered, no node is: what stands for the old one names it still
-            if let Some(partition) = self.partitions.get_mut(id) {
-                partition.home = None;
-            }
+            self.set_home(id, None);
         }
         self.settle(effects);
     }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::partition::{Partition, Position};
+use super::partition::{Custody, Partition, Position};
 use super::{BufferMachine, Effects, Pause, Ticket};
 use crate::error::PartitionError;
 use crate::ids::{Lane, PartitionId, TicketId};
@@ -73,13 +73,19 @@ impl<D> BufferMachine<D> {
                 self.leave_followers(&live, effects);
             }
         }
-        for &(id, _) in &live.partitions {
-            if let Some(partition) = self.partitions.get_mut(id)
-                && partition.ticket == Some(ticket)
-            {
-                partition.ticket = None;
-                // another node may lead it by now
-                self.check_partition(id);
+        match live.lane {
+            // the others stay with the session
+            Lane::Session => self.free_strays(live.node),
+            Lane::Quick => {
+                for ask in live.asked() {
+                    if let Some(partition) = self.partitions.get_mut(ask.partition)
+                        && partition.custody == Custody::Request(ticket)
+                    {
+                        partition.release();
+                        // another node may lead it by now
+                        self.check_partition(ask.partition);
+                    }
+                }
             }
         }
         self.free_lane(ticket, live.node, live.lane);
@@ -88,9 +94,9 @@ impl<D> BufferMachine<D> {
 
     /// The partitions of which a ticket has custody still.
     fn of_ticket(&mut self, live: &Ticket, change: impl Fn(&mut Partition<D>)) {
-        for &(id, epoch) in &live.partitions {
-            if let Some(partition) = self.partitions.get_mut(id)
-                && partition.epoch == epoch
+        for ask in live.asked() {
+            if let Some(partition) = self.partitions.get_mut(ask.partition)
+                && partition.epoch == ask.epoch
             {
                 change(partition);
             }
@@ -103,16 +109,16 @@ impl<D> BufferMachine<D> {
             .get(reply.partition)
             .is_some_and(|partition| {
                 partition.epoch == reply.epoch
-                    && (partition.ticket == Some(ticket) || mutated!(self, NoCustody))
+                    && (self.holder(partition) == Some(ticket) || mutated!(self, NoCustody))
             })
     }
 
     #[cfg(feature = "mutants")]
     fn counts_by_offset(&self, live: &Ticket, reply: &PartitionReply<D>) -> bool {
-        let mut asked = live.partitions.iter().zip(&live.offsets);
-        asked.any(|(&(id, _), &offset)| {
-            let position = self.partitions.get(id).map(|partition| partition.position);
-            id == reply.partition && position == Some(Position::At(offset))
+        live.asked().any(|ask| {
+            let found = self.partitions.get(ask.partition);
+            let position = found.map(|partition| partition.position);
+            ask.partition == reply.partition && position == Some(Position::At(ask.offset))
         })
     }
 

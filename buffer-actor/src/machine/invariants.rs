@@ -2,7 +2,7 @@
 //! the explorer visits.
 
 use super::partition::{Partition, Validity};
-use super::{BufferMachine, Position, Readiness};
+use super::{BufferMachine, Position, Readiness, Ticket};
 use crate::ids::{Lane, PartitionId, TicketId};
 use crate::machine::reserve::{Node, Wait};
 use crate::model::Item;
@@ -79,18 +79,18 @@ impl<D> BufferMachine<D> {
         } else if partition.validity != Validity::Valid {
             Reason::Validation
         } else {
-            match partition.readiness(self.credit()) {
+            match self.readiness(partition) {
                 Readiness::Held(_) => Reason::InFlight,
                 Readiness::AtCredit => Reason::Credit,
                 Readiness::Excluded | Readiness::Ready(_) => {
                     let home = partition.home.and_then(|home| self.nodes.get(&home));
-                    self.reason_of_node(partition, home.filter(|node| node.leads(id)))
+                    self.reason_of_node(partition, home)
                 }
             }
         })
     }
 
-    /// Of a partition that could be asked for, as far as it goes. `node`: the one that would be asked, if it leads the partition.
+    /// Of a partition that could be asked for, as far as it goes. `node`: the one that would be asked.
     pub(super) fn reason_of_node(&self, partition: &Partition<D>, node: Option<&Node>) -> Reason {
         let Some(node) = node else {
             return Reason::NoNode;
@@ -172,23 +172,24 @@ impl<D> BufferMachine<D> {
     fn check_custody(&self) -> Result<(), Violation> {
         let is_held = |ticket, id, epoch| {
             let partition = self.partitions.get(id);
-            partition.is_some_and(|held| held.ticket == Some(ticket) && held.epoch == epoch)
+            partition.is_some_and(|held| self.holder(held) == Some(ticket) && held.epoch == epoch)
         };
         let listed = self.tickets.iter().flat_map(|(&ticket, live)| {
-            let listed = live.partitions.iter();
-            listed.map(move |&(id, epoch)| (ticket, id, epoch))
+            live.asked()
+                .map(move |ask| (ticket, ask.partition, ask.epoch))
         });
         let rightly = listed.filter(|&(ticket, id, epoch)| is_held(ticket, id, epoch));
         let held = || {
             let all = self.partitions.iter();
-            all.filter_map(|(id, partition)| Some((partition.ticket?, id, partition.epoch)))
+            all.filter_map(|(id, partition)| Some((self.holder(partition)?, id, partition.epoch)))
         };
         if rightly.count() == held().count() {
             return Ok(());
         }
         let is_listed = |ticket, id, epoch| {
             let live = self.tickets.get(&ticket);
-            live.is_some_and(|live| live.partitions.contains(&(id, epoch)))
+            let mut asked = live.into_iter().flat_map(Ticket::asked);
+            asked.any(|ask| (ask.partition, ask.epoch) == (id, epoch))
         };
         let stray = held().find(|&(ticket, id, epoch)| !is_listed(ticket, id, epoch));
         stray.map_or(Ok(()), |(ticket, partition, _)| {

@@ -115,7 +115,7 @@ impl<D> BufferMachine<D> {
         let Some(ticket) = self.tickets.get(&ticket) else {
             return 0;
         };
-        let asked = ticket.partitions.iter().map(|&(id, _)| id).collect();
+        let asked = ticket.asked().map(|ask| ask.partition).collect();
         self.make_room(asked, lacking)
     }
 
@@ -185,7 +185,7 @@ impl<D> BufferMachine<D> {
         self.queued_bytes -= bytes;
         // what is in flight for it continues what was dropped
         partition.epoch = epoch;
-        partition.ticket = None;
+        partition.release();
         self.counters.dropped_paused += 1;
     }
 

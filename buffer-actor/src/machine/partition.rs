@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use record_batch::TopicPartition;
 
+use crate::derived::Derived;
 use crate::ids::{FetchEpoch, NodeId, TicketId};
 use crate::model::{EpochEnd, Item, Origin, ResetTo};
 
@@ -53,6 +54,17 @@ pub(super) enum Readiness {
     Ready(i64),
 }
 
+/// Which request in flight may move the partition (I1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Custody {
+    /// None.
+    Free,
+    /// This one.
+    Request(TicketId),
+    /// The one of this node's lane 1, if that has one: each of them names the partition, until something happens to it.
+    Session(NodeId),
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Partition<D> {
     pub(super) name: TopicPartition,
@@ -65,8 +77,8 @@ pub(super) struct Partition<D> {
     pub(super) offset_epoch: Option<i32>,
     pub(super) validity: Validity,
     pub(super) paused: bool,
-    /// Custody, in the current epoch.
-    pub(super) ticket: Option<TicketId>,
+    /// In the current epoch.
+    pub(super) custody: Custody,
     /// Became fetchable, or gave data on lane 2, and was not asked for since: lane 2 asks at once, and wants no wait.
     pub(super) eager: bool,
     /// Its last request on lane 2 failed: a second connection that does not work must not be tried on and on. Lane 1 takes it,
@@ -94,7 +106,8 @@ pub(super) struct Partition<D> {
     pub(super) still_held: bool,
     /// In the order of partitions that have something to give.
     pub(super) listed: bool,
-    /// The node that is asked for it, by its newest candidates; `None` between a move and the next node's first offer.
+    /// The node that is asked for it: its newest candidates have the partition. `None` if nobody's have, and between a move and the next
+    /// node's first offer.
     pub(super) home: Option<NodeId>,
     /// That of its newest candidates, -1 if unknown.
     pub(super) leader_epoch: i32,
@@ -105,6 +118,8 @@ pub(super) struct Partition<D> {
     pub(super) log_start_offset: i64,
     /// When it last gave data, as a count of replies.
     pub(super) served: u64,
+    /// It is in the list of those that were touched, or its home has it in its own.
+    pub(super) touched: Derived<bool>,
 }
 
 impl<D> Partition<D> {
@@ -117,7 +132,7 @@ impl<D> Partition<D> {
             offset_epoch: None,
             validity: Validity::Valid,
             paused: false,
-            ticket: None,
+            custody: Custody::Free,
             eager: true,
             quick_failed: false,
             asked: false,
@@ -138,11 +153,12 @@ impl<D> Partition<D> {
             last_stable_offset: -1,
             log_start_offset: -1,
             served: 0,
+            touched: Derived(false),
         }
     }
 
-    /// Whether a request may name it, given the bytes of read-ahead that a partition may have.
-    pub(super) const fn readiness(&self, credit: u64) -> Readiness {
+    /// Whether a request may name it, given the bytes of read-ahead that a partition may have and who has custody.
+    pub(super) const fn readiness(&self, credit: u64, holder: Option<TicketId>) -> Readiness {
         if self.paused || self.blocked || self.backoff_until.is_some() {
             return Readiness::Excluded;
         }
@@ -152,7 +168,7 @@ impl<D> Partition<D> {
         let Position::At(offset) = self.position else {
             return Readiness::Excluded;
         };
-        if let Some(ticket) = self.ticket {
+        if let Some(ticket) = holder {
             Readiness::Held(ticket)
         } else if self.queued_bytes >= credit {
             Readiness::AtCredit
@@ -174,10 +190,17 @@ impl<D> Partition<D> {
         })
     }
 
+    /// Nobody has custody any more.
+    pub(super) fn release(&mut self) {
+        // that it was is not seen by the next look else
+        self.asked |= self.custody != Custody::Free;
+        self.custody = Custody::Free;
+    }
+
     /// Requests in flight are void from here on; custody is free for the new epoch.
     pub(super) fn void_requests(&mut self, epoch: FetchEpoch) {
         self.epoch = epoch;
-        self.ticket = None;
+        self.release();
         self.eager = true;
         self.backoff_until = None;
         self.failures = 0;

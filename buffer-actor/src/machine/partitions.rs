@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use record_batch::TopicPartition;
 
 use super::partition::Partition;
+use crate::derived::Derived;
 use crate::ids::PartitionId;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -19,6 +20,8 @@ pub(super) struct Partitions<D> {
     slots: Vec<Slot<D>>,
     free: Vec<u32>,
     by_name: BTreeMap<TopicPartition, PartitionId>,
+    /// Something happened to them since they were popped last.
+    touched: Derived<Vec<PartitionId>>,
 }
 
 impl<D> Partitions<D> {
@@ -27,6 +30,7 @@ impl<D> Partitions<D> {
             slots: Vec::new(),
             free: Vec::new(),
             by_name: BTreeMap::new(),
+            touched: Derived(Vec::new()),
         }
     }
 
@@ -62,11 +66,23 @@ impl<D> Partitions<D> {
             .flatten()
     }
 
+    /// To change a partition: it counts as touched.
     pub(super) fn get_mut(&mut self, id: PartitionId) -> Option<&mut Partition<D>> {
-        let slot = self.slots.get_mut(id.slot())?;
-        (slot.generation == id.generation())
-            .then_some(slot.partition.as_mut())
-            .flatten()
+        let partition = of_slots(&mut self.slots, id)?;
+        if !std::mem::replace(&mut *partition.touched, true) {
+            self.touched.push(id);
+        }
+        Some(partition)
+    }
+
+    /// To change what no request depends on.
+    pub(super) fn get_mut_quietly(&mut self, id: PartitionId) -> Option<&mut Partition<D>> {
+        of_slots(&mut self.slots, id)
+    }
+
+    /// One that was touched since the last time that there was none.
+    pub(super) fn pop_touched(&mut self) -> Option<PartitionId> {
+        self.touched.pop()
     }
 
     pub(super) fn find(&self, name: &TopicPartition) -> Option<PartitionId> {
@@ -86,4 +102,11 @@ impl<D> Partitions<D> {
             Some((PartitionId::new(index as u32, slot.generation), partition))
         })
     }
+}
+
+fn of_slots<D>(slots: &mut [Slot<D>], id: PartitionId) -> Option<&mut Partition<D>> {
+    let slot = slots.get_mut(id.slot())?;
+    (slot.generation == id.generation())
+        .then_some(slot.partition.as_mut())
+        .flatten()
 }

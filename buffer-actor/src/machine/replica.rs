@@ -70,9 +70,7 @@ impl<D> BufferMachine<D> {
     /// Nobody is asked until a node is offered; the one that was may go on without the partition.
     fn leave_home(&mut self, id: PartitionId) {
         self.check_partition(id);
-        if let Some(partition) = self.partitions.get_mut(id) {
-            partition.home = None;
-        }
+        self.set_home(id, None);
     }
 
     /// Whether `node` is asked for the partition as a follower.
@@ -86,13 +84,11 @@ impl<D> BufferMachine<D> {
 
     /// A request came to nothing: of followers no more is asked.
     pub(super) fn leave_followers(&mut self, failed: &Ticket, effects: &mut Effects<D>) {
-        for &(id, epoch) in &failed.partitions {
-            let counts = self
-                .partitions
-                .get(id)
-                .is_some_and(|found| found.epoch == epoch);
-            if counts && self.follows(id, failed.node) {
-                self.read_from_leader(id, effects);
+        for ask in failed.asked() {
+            let found = self.partitions.get(ask.partition);
+            let counts = found.is_some_and(|found| found.epoch == ask.epoch);
+            if counts && self.follows(ask.partition, failed.node) {
+                self.read_from_leader(ask.partition, effects);
             }
         }
     }

@@ -3,12 +3,15 @@
 //! A reservation that cannot be granted *stands*: whatever could turn the refusal into a grant looks at it again in the same
 //! step (I8), so the planner is not told of refusals and no wake-up can be lost between two actors.
 
+use std::sync::Arc;
+
 use super::budget::framing;
-use super::partition::Partition;
+use super::partition::{Custody, Partition};
+use super::session_view::SessionView;
 use super::{BufferMachine, Effects, Readiness, Ticket};
+use crate::derived::Derived;
 use crate::ids::{Lane, NodeId, PartitionId, TicketId};
-use crate::model::{Ask, Candidate, Candidates, Effect, Grant, MaxWait, Origin};
-use crate::policy::Treatment;
+use crate::model::{Ask, Candidates, Effect, Grant, MaxWait, Origin};
 
 /// What the machine knows of one node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -17,6 +20,9 @@ pub(super) struct Node {
     lanes: [LaneBook; 2],
     /// The largest batch that came from it, bytes.
     pub(super) largest_batch: u64,
+    /// Lane 1 asked since the watchdog last looked.
+    pub(super) asked: bool,
+    pub(super) view: Derived<SessionView>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -52,9 +58,13 @@ pub(super) enum Wait {
 }
 
 /// What [`BufferMachine::consider`] found.
+#[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Wait(Wait),
-    Ask { asks: Vec<Ask>, max_wait: MaxWait },
+    Ask {
+        asks: Arc<Vec<Ask>>,
+        max_wait: MaxWait,
+    },
 }
 
 impl Node {
@@ -63,6 +73,8 @@ impl Node {
             candidates,
             lanes: [LaneBook::default(), LaneBook::default()],
             largest_batch: 0,
+            asked: false,
+            view: Derived::default(),
         }
     }
 
@@ -80,13 +92,8 @@ impl Node {
     }
 
     /// What it leads, by the planner's newest list.
-    pub(super) fn candidates(&self) -> impl Iterator<Item = PartitionId> {
+    pub(super) fn candidates(&self) -> impl ExactSizeIterator<Item = PartitionId> {
         self.candidates.iter().map(|candidate| candidate.partition)
-    }
-
-    /// Looks at all that it leads.
-    pub(super) fn leads(&self, id: PartitionId) -> bool {
-        self.candidates().any(|candidate| candidate == id)
     }
 
     fn is_in_use(&self) -> bool {
@@ -150,16 +157,21 @@ impl<D> BufferMachine<D> {
             .nodes
             .entry(node)
             .or_insert_with(|| Node::new(Candidates::default()));
-        if std::sync::Arc::ptr_eq(&entry.candidates, &candidates) {
+        if Arc::ptr_eq(&entry.candidates, &candidates) {
             return;
         }
-        for candidate in candidates.iter() {
-            if let Some(partition) = self.partitions.get_mut(candidate.partition) {
-                partition.home = Some(node);
+        let former = std::mem::replace(&mut entry.candidates, Candidates::clone(&candidates));
+        entry.view.make_void();
+        entry.check();
+        for candidate in former.iter() {
+            let known = self.partitions.get(candidate.partition);
+            if known.is_some_and(|partition| partition.home == Some(node)) {
+                self.set_home(candidate.partition, None);
             }
         }
-        entry.candidates = Candidates::clone(&candidates);
-        entry.check();
+        for candidate in candidates.iter() {
+            self.set_home(candidate.partition, Some(node));
+        }
         for candidate in candidates.iter() {
             let known = self.partitions.get(candidate.partition);
             if known.is_some_and(|partition| partition.leader_epoch != candidate.leader_epoch) {
@@ -198,6 +210,7 @@ impl<D> BufferMachine<D> {
         // others: else small requests would starve large ones.
         let mut scarce = !self.memory_queue.is_empty();
         for lane in Lane::ALL {
+            self.touch_nodes();
             self.settle_lane(lane, &mut scarce, effects);
         }
         #[cfg(debug_assertions)]
@@ -252,91 +265,38 @@ impl<D> BufferMachine<D> {
     }
 
     /// What the lane may ask for, memory aside.
-    fn consider(&self, id: NodeId, lane: Lane) -> Verdict {
-        let Some(node) = self.nodes.get(&id) else {
-            return Verdict::Wait(Wait::Partitions);
-        };
+    fn consider(&mut self, id: NodeId, lane: Lane) -> Verdict {
         match lane {
-            Lane::Session => self.consider_session(id, node),
-            Lane::Quick => self.consider_quick(id, node),
+            Lane::Session => self.consider_session(id),
+            Lane::Quick => self.consider_quick(id),
         }
     }
 
-    /// The candidates of a node, but for those that moved on since the planner listed them.
-    fn led_by<'a>(
-        &'a self,
-        id: NodeId,
-        node: &'a Node,
-    ) -> impl Iterator<Item = (&'a Candidate, &'a Partition<D>)> {
-        node.candidates.iter().filter_map(move |candidate| {
-            let partition = self.partitions.get(candidate.partition)?;
-            (partition.home == Some(id)).then_some((candidate, partition))
-        })
+    /// What lane 1 asks for, memory aside.
+    fn consider_session(&mut self, id: NodeId) -> Verdict {
+        self.look_again(id);
+        match self.nodes.get(&id) {
+            Some(node) => self.verdict(node, &node.view),
+            None => Verdict::Wait(Wait::Partitions),
+        }
     }
 
-    /// Lane 1 names *every* partition that its session should hold, since one that is left out is fetched again at the offset
-    /// last sent for it (measured on 4.4). So it asks for each at a valid offset, or parks it, or does not ask at all (I5).
-    fn consider_session(&self, id: NodeId, node: &Node) -> Verdict {
-        let policy = self.config.policy;
-        let any_buffered = self.queued_bytes > 0 || self.leased_bytes > 0;
-        let quick = node.ticket(Lane::Quick);
-        let mut asks = Vec::with_capacity(node.candidates.len());
-        let mut real = 0;
-        for (candidate, partition) in self.led_by(id, node) {
-            if partition.on_trial && policy.uses_quick_lane() {
-                continue;
-            }
-            let mut ask = Ask {
-                partition: candidate.partition,
-                epoch: partition.epoch,
-                offset: 0,
-                leader_epoch: candidate.leader_epoch,
-                max_bytes: self.partition_limit(),
-                parked: false,
-                served: partition.served,
-            };
-            match partition.readiness(self.credit()) {
-                Readiness::Excluded => {}
-                Readiness::AtCredit if mutated!(self, LeavesOutAtCredit) => {}
-                Readiness::AtCredit => return Verdict::Wait(Wait::Credit),
-                Readiness::Held(ticket) if Some(ticket) == quick => {
-                    if partition.high_watermark < 0 {
-                        return Verdict::Wait(Wait::Custody);
-                    }
-                    ask.offset = partition.high_watermark;
-                    ask.max_bytes = 0;
-                    ask.parked = true;
-                    asks.push(ask);
-                }
-                // in flight at a node that led it before; to be asked for here when that request is back
-                Readiness::Held(_) => {}
-                Readiness::Ready(offset) => {
-                    match policy.treat(partition.is_buffered(), any_buffered) {
-                        Treatment::HoldNode => return Verdict::Wait(Wait::Credit),
-                        Treatment::LeaveOut => continue,
-                        Treatment::AskOneByte => ask.max_bytes = 1,
-                        Treatment::Ask => {}
-                    }
-                    ask.offset = offset;
-                    asks.push(ask);
-                    real += 1;
-                }
-            }
+    fn verdict(&self, node: &Node, view: &SessionView) -> Verdict {
+        if let Some(wait) = view.wait() {
+            return Verdict::Wait(wait);
         }
-        if real == 0 {
-            Verdict::Wait(Wait::Partitions)
-        } else {
-            let max_wait = self.session_wait(node, &asks);
-            Verdict::Ask { asks, max_wait }
+        Verdict::Ask {
+            asks: Arc::clone(view.asks()),
+            max_wait: self.session_wait(node, view.has_parked()),
         }
     }
 
     /// A parked partition has no part in lane 1's poll. Once lane 2 has polled for it in vain, lane 1 waits for a moment only, to
     /// take it into the long poll that follows.
-    fn session_wait(&self, node: &Node, asks: &[Ask]) -> MaxWait {
+    fn session_wait(&self, node: &Node, has_parked: bool) -> MaxWait {
         let quick = self.wait_of(node, Lane::Quick);
         let polls = matches!(quick, Some(MaxWait::Short | MaxWait::Full));
-        match asks.iter().any(|ask| ask.parked) {
+        match has_parked {
             true if polls => MaxWait::Short,
             // what lane 2 holds comes back to lane 1 with its next request: that must not be long in coming
             true => MaxWait::Full,
@@ -371,28 +331,45 @@ impl<D> BufferMachine<D> {
     /// Lane 2 asks at once for what became fetchable while lane 1 is busy, and for partitions on trial after an error. What it
     /// finds nothing of has no part in lane 1's long poll until that ends: lane 2 polls for it meanwhile, a moment at a time, so
     /// that the next event does not wait behind it; or with the ordinary long poll, where it stands in for lane 1.
-    fn consider_quick(&self, id: NodeId, node: &Node) -> Verdict {
+    fn consider_quick(&self, id: NodeId) -> Verdict {
+        let Some(node) = self.nodes.get(&id) else {
+            return Verdict::Wait(Wait::Partitions);
+        };
+        // while lane 1 does its part, what it does not ask for is what something happened to since, and what is on trial
+        let stale = node.view.stale().filter(|_| !self.stands_in(node));
+        let verdict = match stale {
+            Some(stale) => self.quick_verdict(id, node, stale.into_iter()),
+            None => self.quick_verdict(id, node, node.candidates()),
+        };
+        #[cfg(debug_assertions)]
+        debug_assert_eq!(verdict, self.quick_verdict(id, node, node.candidates()));
+        verdict
+    }
+
+    fn quick_verdict(
+        &self,
+        id: NodeId,
+        node: &Node,
+        candidates: impl Iterator<Item = PartitionId>,
+    ) -> Verdict {
         let lane_1_busy = node.ticket(Lane::Session).is_some();
         let mut asks = Vec::new();
         let mut at_once = false;
-        for (candidate, partition) in self.led_by(id, node) {
+        for candidate in candidates {
+            // some have moved on since the planner listed them
+            let found = self.partitions.get(candidate);
+            let Some(partition) = found.filter(|found| found.home == Some(id)) else {
+                continue;
+            };
             if !self.is_for_quick(node, partition) {
                 continue;
             }
-            if let Readiness::Ready(offset) = partition.readiness(self.credit()) {
+            if let Readiness::Ready(offset) = self.readiness(partition) {
                 // A partition in error answers at once and would end the long poll of the others. One whose high watermark is
                 // unknown cannot be parked: lane 1 would have to wait for the end of this poll.
                 let is_event = lane_1_busy || partition.high_watermark < 0;
                 at_once |= partition.on_trial || (partition.eager && is_event);
-                asks.push(Ask {
-                    partition: candidate.partition,
-                    epoch: partition.epoch,
-                    offset,
-                    leader_epoch: candidate.leader_epoch,
-                    max_bytes: self.partition_limit(),
-                    parked: false,
-                    served: partition.served,
-                });
+                asks.push(self.ask(candidate, partition, offset));
             }
         }
         if asks.is_empty() {
@@ -405,6 +382,7 @@ impl<D> BufferMachine<D> {
         } else {
             MaxWait::Short
         };
+        let asks = Arc::new(asks);
         Verdict::Ask { asks, max_wait }
     }
 
@@ -424,8 +402,7 @@ impl<D> BufferMachine<D> {
     /// Lane 1 rests for the sake of a partition at its credit, and there is none: nobody looked again (I8).
     pub(super) fn overlooks(&self, id: NodeId) -> bool {
         let rests = |node: &Node| node.wait(Lane::Session) == Some(Wait::Credit);
-        self.nodes.get(&id).is_some_and(rests)
-            && matches!(self.consider(id, Lane::Session), Verdict::Ask { .. })
+        self.nodes.get(&id).is_some_and(rests) && self.view_in_full(id).wait().is_none()
     }
 
     /// How many bytes the request may ask for, if there is memory, or some can be made free.
@@ -469,23 +446,38 @@ impl<D> BufferMachine<D> {
         &mut self,
         id: NodeId,
         lane: Lane,
-        asks: Vec<Ask>,
+        asks: Arc<Vec<Ask>>,
         max_wait: MaxWait,
         size: u64,
         effects: &mut Effects<D>,
     ) {
         self.last_ticket += 1;
         let ticket = TicketId(self.last_ticket);
-        let mut partitions = Vec::with_capacity(asks.len());
-        for ask in asks.iter().filter(|ask| !ask.parked) {
-            if let Some(partition) = self.partitions.get_mut(ask.partition) {
+        let changes = match (lane, self.nodes.get_mut(&id)) {
+            (Lane::Session, Some(node)) => {
+                node.asked = true;
+                node.view.grant(ticket)
+            }
+            _ => None,
+        };
+        let custody = match lane {
+            Lane::Session => Custody::Session(id),
+            Lane::Quick => Custody::Request(ticket),
+        };
+        // of the others lane 1 has custody by its ticket
+        let named = changes.as_ref().map_or(&*asks, |changes| &changes.asks);
+        for ask in named.iter().filter(|ask| !ask.parked) {
+            let found = match lane {
+                Lane::Session => self.partitions.get_mut_quietly(ask.partition),
+                Lane::Quick => self.partitions.get_mut(ask.partition),
+            };
+            if let Some(partition) = found {
                 if !mutated!(self, NoCustody) {
-                    partition.ticket = Some(ticket);
+                    partition.custody = custody;
                 }
                 partition.eager = false;
                 partition.quick_failed = false;
                 partition.asked = true;
-                partitions.push((ask.partition, ask.epoch));
             }
         }
         let reserved = size + framing(asks.len());
@@ -497,7 +489,7 @@ impl<D> BufferMachine<D> {
                 node: id,
                 lane,
                 reserved,
-                partitions,
+                asks: Arc::clone(&asks),
                 max_wait,
                 max_bytes,
                 origin: Origin {
@@ -505,12 +497,6 @@ impl<D> BufferMachine<D> {
                     bytes: 0,
                     parts: 0,
                 },
-                #[cfg(feature = "mutants")]
-                offsets: asks
-                    .iter()
-                    .filter(|ask| !ask.parked)
-                    .map(|ask| ask.offset)
-                    .collect(),
             },
         );
         let mut plan = 0;
@@ -532,6 +518,7 @@ impl<D> BufferMachine<D> {
             max_bytes,
             reserved,
             asks,
+            changes: Derived(changes),
         }));
     }
 
@@ -544,9 +531,5 @@ impl<D> BufferMachine<D> {
             }
             entry.check();
         }
-    }
-
-    fn partition_limit(&self) -> i32 {
-        i32::try_from(self.config.max_partition_fetch_bytes).unwrap_or(i32::MAX)
     }
 }

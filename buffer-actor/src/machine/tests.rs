@@ -9,6 +9,7 @@ mod reading;
 mod replicas;
 mod unasked;
 mod validation;
+mod walk;
 
 use std::time::{Duration, Instant};
 

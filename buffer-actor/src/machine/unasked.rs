@@ -1,10 +1,10 @@
 //! Partitions that could be asked for and are not. I8 allows that for moments only; the watchdog looks whether it stays so.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use record_batch::TopicPartition;
 
-use super::partition::{Partition, Position, Readiness};
+use super::partition::{Custody, Partition, Position, Readiness};
 use super::reserve::Node;
 use super::{BufferMachine, Reason};
 use crate::ids::{NodeId, PartitionId};
@@ -29,7 +29,6 @@ pub struct Unasked {
 struct Home<'a> {
     id: NodeId,
     node: &'a Node,
-    leads: BTreeSet<PartitionId>,
     /// It could go on, and nobody looked again.
     is_overlooked: bool,
 }
@@ -43,16 +42,27 @@ impl<D> BufferMachine<D> {
     pub fn look_for_unasked(&mut self) -> Vec<Unasked> {
         let found = self.find_unasked();
         self.partitions.clear_asked();
+        for node in self.nodes.values_mut() {
+            node.asked = false;
+        }
         found
     }
 
-    fn find_unasked(&self) -> Vec<Unasked> {
-        let is_ready = |partition: &Partition<D>| {
-            matches!(partition.readiness(self.credit()), Readiness::Ready(_))
+    /// Whether it was asked for since the last look.
+    fn was_asked(&self, partition: &Partition<D>) -> bool {
+        let by_session = match partition.custody {
+            Custody::Session(node) => self.nodes.get(&node).is_some_and(|node| node.asked),
+            Custody::Free | Custody::Request(_) => false,
         };
+        partition.asked || by_session
+    }
+
+    fn find_unasked(&self) -> Vec<Unasked> {
+        let is_ready =
+            |partition: &Partition<D>| matches!(self.readiness(partition), Readiness::Ready(_));
         let suspects = self.partitions.iter();
         let mut suspects = suspects
-            .filter(|(_, partition)| !partition.asked && is_ready(partition))
+            .filter(|(_, partition)| !self.was_asked(partition) && is_ready(partition))
             .peekable();
         let mut found = Vec::new();
         if suspects.peek().is_some() {
@@ -72,7 +82,6 @@ impl<D> BufferMachine<D> {
         Home {
             id,
             node,
-            leads: node.candidates().collect(),
             is_overlooked: self.overlooks(id),
         }
     }
@@ -87,9 +96,6 @@ impl<D> BufferMachine<D> {
         let Position::At(offset) = partition.position else {
             return None;
         };
-        if !home.leads.contains(&id) {
-            return None;
-        }
         let reason = self.reason_of_node(partition, Some(home.node));
         let any_buffered = self.queued_bytes > 0 || self.leased_bytes > 0;
         let treatment = self

@@ -5,7 +5,7 @@ mod offers;
 mod replicas;
 mod touch;
 
-use buffer_actor::{Ask, FetchEpoch, MaxWait};
+use buffer_actor::{Ask, Derived, FetchEpoch, MaxWait};
 use session_actor::{PartitionLeader, Topic, TopicMetadata};
 use uuid::Uuid;
 
@@ -124,7 +124,7 @@ impl World {
             max_wait: MaxWait::Full,
             max_bytes: 1000,
             reserved: 1500,
-            asks: vec![Ask {
+            asks: Arc::new(vec![Ask {
                 partition: id(0),
                 epoch: FetchEpoch(1),
                 offset: 0,
@@ -132,7 +132,8 @@ impl World {
                 max_bytes: 1000,
                 parked: false,
                 served: 0,
-            }],
+            }]),
+            changes: Derived::default(),
         }
     }
 

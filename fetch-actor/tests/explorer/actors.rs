@@ -189,7 +189,7 @@ impl World {
             (Lane::Quick, MaxWait::Full | MaxWait::Patient) => self.notes.see(Seen::QuickRest),
         }
         let mut asks = [None; PARTITIONS];
-        for ask in &grant.asks {
+        for ask in grant.asks.iter() {
             match self.partition_of(ask.partition) {
                 Some(partition) => {
                     asks[partition] = Some(*ask);

@@ -16,15 +16,15 @@ use std::time::{Duration, Instant};
 
 use buffer_actor::machine::BufferMachine;
 use buffer_actor::{
-    Ask, Backoff, BufferConfig, Candidates, FetchEpoch, Grant, Lane, NodeId, Outcome, PartitionId,
-    ResetPolicy, Sought, TakeRequest, TicketId,
+    Ask, Backoff, BufferConfig, Candidates, Derived, FetchEpoch, Grant, Lane, MaxWait, NodeId,
+    Outcome, PartitionId, ResetPolicy, Sought, TakeRequest, TicketId,
 };
 use fetch_actor::machine::PlannerMachine;
 use record_batch::TopicPartition;
 use session_actor::fetch_session::{AnswerHead, FetchSession, SessionState};
 use session_actor::machine::SessionConfig;
 use session_actor::wire::Address;
-use session_actor::{ClusterSnapshot, PartitionLeader, PartitionTable, Topic, TopicMetadata};
+use session_actor::{ClusterSnapshot, PartitionLeader, Topic, TopicMetadata};
 use uuid::Uuid;
 
 use crate::broker::{Broker, Logs, NODES, PARTITIONS};
@@ -226,12 +226,27 @@ fn session(index: u32) -> FetchSession {
         session_id: 1,
         throttled: false,
     };
+    let (nothing, table) = (nothing(), Arc::default());
     for _ in 0..FIRST_REQUEST + index * REQUESTS {
-        session.build(now, &[], &PartitionTable::default(), true);
+        session.build(now, &nothing, &table, true);
         session.receive(now, head, []);
         session.close();
     }
     session
+}
+
+fn nothing() -> Grant {
+    Grant {
+        ticket: TicketId(0),
+        node: NodeId(0),
+        lane: Lane::Session,
+        plan: 0,
+        max_wait: MaxWait::Full,
+        max_bytes: 0,
+        reserved: 0,
+        asks: Arc::default(),
+        changes: Derived::default(),
+    }
 }
 
 #[expect(

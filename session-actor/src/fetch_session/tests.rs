@@ -1,12 +1,19 @@
 //! What the Java client's `FetchSessionHandlerTest` checks, and what ours adds: parked partitions, touches, slots reused.
 
+mod changes;
+
+use std::collections::BTreeSet;
+
+use buffer_actor::{Changes, Derived, Grant, Lane, MaxWait, NodeId, TicketId};
+
 use super::*;
 
 const T: [u8; 16] = [7; 16];
 
 struct World {
     session: FetchSession,
-    table: PartitionTable,
+    table: Arc<PartitionTable>,
+    grants: u64,
     now: Instant,
 }
 
@@ -53,7 +60,8 @@ impl World {
     fn new(session: FetchSession) -> Self {
         let mut world = Self {
             session,
-            table: PartitionTable::default(),
+            table: Arc::default(),
+            grants: 0,
             now: start(),
         };
         for partition in 0..3 {
@@ -72,7 +80,7 @@ impl World {
     }
 
     fn locate(&mut self, partition: PartitionId, topic_id: u8, index: i32) {
-        self.table.insert(Located {
+        Arc::make_mut(&mut self.table).insert(Located {
             partition,
             topic: topic(topic_id),
             index,
@@ -80,7 +88,23 @@ impl World {
     }
 
     fn build(&mut self, asks: &[Ask]) -> Plan {
-        self.session.build(self.now, asks, &self.table, true)
+        let grant = self.grant(asks, None);
+        self.session.build(self.now, &grant, &self.table, true)
+    }
+
+    fn grant(&mut self, asks: &[Ask], changes: Option<Changes>) -> Grant {
+        self.grants += 1;
+        Grant {
+            ticket: TicketId(self.grants),
+            node: NodeId(1),
+            lane: Lane::Session,
+            plan: 1,
+            max_wait: MaxWait::Full,
+            max_bytes: 1000,
+            reserved: 1200,
+            asks: Arc::new(asks.to_vec()),
+            changes: Derived(changes),
+        }
     }
 
     fn answer(&mut self, head: AnswerHead, partitions: &[i32]) -> Verdict {

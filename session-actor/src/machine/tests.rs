@@ -1,7 +1,7 @@
 //! Scripts: what happens to a lane, and what it makes of it.
 
 use super::*;
-use buffer_actor::{Ask, FetchEpoch, Lane, MaxWait, NodeId};
+use buffer_actor::{Ask, Derived, FetchEpoch, Lane, MaxWait, NodeId};
 use uuid::Uuid;
 
 use crate::cluster::{Located, Topic};
@@ -102,7 +102,7 @@ fn grant(ticket: u64) -> Grant {
         max_wait: MaxWait::Full,
         max_bytes: 1000,
         reserved: 1200,
-        asks: vec![Ask {
+        asks: Arc::new(vec![Ask {
             partition: PARTITION,
             epoch: FetchEpoch(4),
             offset: 0,
@@ -110,7 +110,8 @@ fn grant(ticket: u64) -> Grant {
             max_bytes: 500,
             parked: false,
             served: 0,
-        }],
+        }]),
+        changes: Derived::default(),
     }
 }
 
@@ -161,7 +162,7 @@ fn after_a_seek_the_buffer_is_told_of_watermarks_that_the_broker_does_not_repeat
     let mut world = World::busy();
     world.answered();
     let mut sought = grant(2);
-    sought.asks[0].epoch = FetchEpoch(9);
+    Arc::make_mut(&mut sought.asks)[0].epoch = FetchEpoch(9);
     world.start(Job::Fetch(sought));
     world.length(50);
     let nothing = Answer {

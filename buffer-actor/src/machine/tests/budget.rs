@@ -18,7 +18,7 @@ fn b036_a_full_buffer_holds_the_node_back_until_a_quarter_of_its_share_is_free()
     world.machine.charge(kept);
     let first = world.reserve(Lane::Session).unwrap();
     assert!(first.max_bytes >= MIB && first.max_bytes < 2 * MIB);
-    for ask in &first.asks {
+    for ask in first.asks.iter() {
         held += u64::from(ask.max_bytes.unsigned_abs());
     }
     let received = u64::from(first.max_bytes);

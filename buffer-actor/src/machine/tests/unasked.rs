@@ -54,6 +54,34 @@ fn what_was_asked_for_since_the_last_look_is_not_unasked() {
     assert_eq!(world.machine.look_for_unasked().len(), 1);
 }
 
+/// A request asks for what the ones before did, whether or not it says so again, and until something ends that.
+#[test]
+fn what_stays_with_the_session_is_asked_for_with_each_request() {
+    let mut world = World::new(config(), 1);
+    let candidates = world.candidates();
+    let request = |world: &mut World| {
+        let candidates = std::sync::Arc::clone(&candidates);
+        let granted = grant(world.run(|machine, _, effects| {
+            machine.reserve(NODE, Lane::Session, 1, candidates, false, effects);
+        }))
+        .unwrap();
+        world.done(&granted, Vec::new());
+        granted
+    };
+    request(&mut world);
+    for _ in 0..3 {
+        assert_eq!(world.machine.look_for_unasked(), []);
+        let granted = request(&mut world);
+        assert_eq!(granted.changes.as_ref().unwrap().asks, []);
+    }
+    let seek = |machine: &mut BufferMachine<u32>, now, effects: &mut Effects<u32>| {
+        machine.seek(now, &tp(0), 5, effects).unwrap();
+    };
+    world.run(seek);
+    assert_eq!(world.machine.look_for_unasked(), []);
+    assert_eq!(world.machine.look_for_unasked().len(), 1);
+}
+
 #[test]
 fn a_named_reason_is_no_fault() {
     type Make = fn() -> World;
