@@ -275,19 +275,15 @@ impl<D> BufferMachine<D> {
     /// What lane 1 asks for, memory aside.
     fn consider_session(&mut self, id: NodeId) -> Verdict {
         self.look_again(id);
-        match self.nodes.get(&id) {
-            Some(node) => self.verdict(node, &node.view),
-            None => Verdict::Wait(Wait::Partitions),
-        }
-    }
-
-    fn verdict(&self, node: &Node, view: &SessionView) -> Verdict {
-        if let Some(wait) = view.wait() {
-            return Verdict::Wait(wait);
-        }
-        Verdict::Ask {
-            asks: Arc::clone(view.asks()),
-            max_wait: self.session_wait(node, view.has_parked()),
+        let Some(node) = self.nodes.get(&id) else {
+            return Verdict::Wait(Wait::Partitions);
+        };
+        match node.view.wait() {
+            Some(wait) => Verdict::Wait(wait),
+            None => Verdict::Ask {
+                asks: Arc::clone(node.view.asks()),
+                max_wait: self.session_wait(node, node.view.has_parked()),
+            },
         }
     }
 
