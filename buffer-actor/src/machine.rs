@@ -109,6 +109,8 @@ pub struct BufferCounters {
 pub struct BufferMachine<D> {
     config: BufferConfig,
     partitions: Partitions<D>,
+    /// The application assigned them, and not the group.
+    by_hand: bool,
     nodes: BTreeMap<NodeId, Node>,
     tickets: BTreeMap<TicketId, Ticket>,
     budget: Budget,
@@ -141,6 +143,7 @@ impl<D> BufferMachine<D> {
             budget: Budget::new(config.buffer_memory),
             config,
             partitions: Partitions::new(),
+            by_hand: false,
             nodes: BTreeMap::new(),
             tickets: BTreeMap::new(),
             memory_queue: MemoryQueue::default(),
@@ -194,8 +197,8 @@ impl<D> BufferMachine<D> {
             .map(|(id, partition)| (id, &partition.name))
     }
 
-    /// Replaces the assignment. Partitions that stay keep position, pause flag, buffered data and their request in flight;
-    /// those that go lose all of it; those that come start where they are told.
+    /// Replaces the assignment by one of the application's. Partitions that stay keep position, pause flag, buffered data and their
+    /// request in flight; those that go lose all of it; those that come start where they are told.
     pub fn assign(
         &mut self,
         now: Instant,
@@ -203,6 +206,28 @@ impl<D> BufferMachine<D> {
         effects: &mut Effects<D>,
     ) {
         let wanted: BTreeMap<TopicPartition, Start> = wanted.into_iter().collect();
+        self.by_hand = !wanted.is_empty();
+        self.replace_assignment(now, wanted, effects);
+    }
+
+    /// The same by one of the group's. While anything is assigned by hand it comes too late: the subscription was given up before.
+    pub fn assign_for_group(
+        &mut self,
+        now: Instant,
+        wanted: impl IntoIterator<Item = (TopicPartition, Start)>,
+        effects: &mut Effects<D>,
+    ) {
+        if !self.by_hand {
+            self.replace_assignment(now, wanted.into_iter().collect(), effects);
+        }
+    }
+
+    fn replace_assignment(
+        &mut self,
+        now: Instant,
+        wanted: BTreeMap<TopicPartition, Start>,
+        effects: &mut Effects<D>,
+    ) {
         let gone: Vec<PartitionId> = self
             .partitions
             .iter()

@@ -142,10 +142,15 @@ pub struct Block {
 #[rtype(result = "()")]
 pub struct ReaderGone;
 
-/// Facade -> Buffer, *ask*: replaces the assignment; answered when it holds.
+/// Handle -> Buffer, *ask*: replaces the assignment by hand; answered when it holds.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Assign(pub Vec<(TopicPartition, Start)>);
+
+/// Coordinator -> Buffer: replaces the assignment by the group's; void while anything is assigned by hand.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct AssignForGroup(pub Vec<(TopicPartition, Start)>);
 
 /// Handle -> Buffer, *ask*: sets the position of an assigned partition.
 #[derive(Debug, Message)]

@@ -11,7 +11,9 @@ use actix::{
     Actor, ActorContext, AsyncContext, Context, Handler, Message, MessageResult, Recipient,
     SpawnHandle,
 };
-use buffer_actor::messages::{Assign, CommittedFound, LookUpCommitted, ReportError, WakeReader};
+use buffer_actor::messages::{
+    AssignForGroup, CommittedFound, LookUpCommitted, ReportError, WakeReader,
+};
 use buffer_actor::{
     Alarm, Command, PartitionError, PartitionState, SharedState, Start, Stop, Vital,
 };
@@ -46,7 +48,7 @@ const LONGEST_CLOSE: Duration = Duration::from_secs(3600);
 #[derive(Debug, Clone)]
 pub struct Neighbours {
     /// Buffer.
-    pub assign: Recipient<Assign>,
+    pub assign: Recipient<AssignForGroup>,
     /// Buffer.
     pub found: Recipient<CommittedFound>,
     /// Buffer.
@@ -317,7 +319,9 @@ impl CoordinatorActor {
         self.machine.assigned(|name| assigned.contains(name));
         self.assigned = assigned;
         let starts = partitions.into_iter().map(|name| (name, Start::Committed));
-        self.neighbours.assign.do_send(Assign(starts.collect()));
+        self.neighbours
+            .assign
+            .do_send(AssignForGroup(starts.collect()));
     }
 
     /// Offsets that were processed of these, or of all.

@@ -142,6 +142,21 @@ fn a_subscription_holds_even_if_nobody_waits_for_it() {
     });
 }
 
+/// What the group had assigned is gone before what is assigned by hand comes, and not after.
+#[test]
+fn who_unsubscribes_and_assigns_by_hand_need_not_wait_in_between() {
+    each(|protocol| async move {
+        let broker = broker(2);
+        produce(&broker, 1, 2);
+        let mut consumer = joined(automatic(&broker, protocol), 2).await;
+        drop(consumer.unsubscribe());
+        drop(consumer.assign([tp(1)]));
+        settle().await;
+        assert_eq!(consumer.assignment(), [tp(1)]);
+        read(&mut consumer, 2).await;
+    });
+}
+
 #[test]
 fn without_a_group_there_is_nothing_to_subscribe_to_or_to_commit_for() {
     run(async {
