@@ -18,7 +18,7 @@ use record_batch::TopicPartition;
 use super::*;
 use crate::model::{
     Ask, Candidate, CommittedOffset, Fetched, Flaw, Grant, Lease, MaxWait, Outcome, PartitionReply,
-    TakeRequest,
+    Start, TakeRequest,
 };
 use crate::{Backoff, Policy, TakeId};
 
