@@ -27,9 +27,10 @@ use crate::messages::{
     LookUp, LookUpCommitted, MemoryDecision, MemoryReleased, MetadataStale, NeedMemory, NoPosition,
     Pause, ReadFrom, ReaderGone, Reserve, Seek, SeekTo, Take, Withdraw,
 };
-use crate::model::{BufferConfig, Effect, Item, Lookup, LookupCommitted, Outcome};
+use crate::model::{BufferConfig, Effect, Item, Lookup, LookupCommitted, Outcome, TakeRequest};
 use crate::records::{FetchedRecords, LeasedItem};
 use crate::shared::{PartitionState, SharedState};
+use crate::take_slot::ExpectedReader;
 use crate::ticket::Ticket;
 use crate::vital::Vital;
 use crate::watchdog::Watchdog;
@@ -70,6 +71,7 @@ pub struct BufferActor {
     watchdog: Watchdog,
     vital: Vital,
     takes: u64,
+    expected_reader: ExpectedReader,
     messages: u64,
     /// `buffer.memory`.
     memory_limit: u64,
@@ -102,6 +104,7 @@ impl BufferActor {
             alarm: Alarm::default(),
             vital: Vital::default(),
             takes: 0,
+            expected_reader: ExpectedReader::default(),
             messages: 0,
             budget_depleted: Depletion::default(),
             credit_depleted: Depletion::default(),
@@ -128,7 +131,8 @@ impl BufferActor {
         self.step(ctx, event)
     }
 
-    /// One message: bytes that came or went since the last one, the event itself, what it caused, the next deadline.
+    /// One message: bytes that came or went since the last one, a take that was left meanwhile, the event itself, what it
+    /// caused, the next deadline.
     fn step<R>(
         &mut self,
         ctx: &mut Context<Self>,
@@ -141,6 +145,10 @@ impl BufferActor {
         let now = tokio::time::Instant::now().into_std();
         let mut effects = mem::take(&mut self.effects);
         self.account(&mut effects);
+        if let Some(take) = self.shared.takes().collect() {
+            let request = self.admit(take);
+            self.machine.take(now, request, &mut effects);
+        }
         let result = event(&mut self.machine, now, &mut effects);
         while self.memory.want(self.machine.waits_for_memory()) {
             self.account(&mut effects);
@@ -153,10 +161,26 @@ impl BufferActor {
         self.credit_depleted
             .observe(now, self.machine.waits_for_credit());
         self.watchdog.arm(now, self.machine.is_assigned());
-        let next = [self.machine.poll_timeout(), self.watchdog.poll_timeout()];
+        self.expected_reader.timeout(now);
+        let expected = self.expected_reader.poll_timeout();
+        let next = [
+            self.machine.poll_timeout(),
+            self.watchdog.poll_timeout(),
+            expected,
+        ];
         self.alarm
             .set(next.into_iter().flatten().min(), ctx, Self::ring);
+        let may_wait = self.machine.take_would_wait();
+        self.shared.takes().open(expected.filter(|_| may_wait));
         result
+    }
+
+    /// Notes who is to be answered, and names the take.
+    fn admit(&mut self, take: Take) -> TakeRequest<FetchedRecords> {
+        self.takes += 1;
+        let id = TakeId(self.takes);
+        self.waiting.insert(id, take.reply);
+        TakeRequest { id, ..take.request }
     }
 
     fn account(&mut self, effects: &mut Vec<Effect<FetchedRecords>>) {
@@ -189,7 +213,7 @@ impl BufferActor {
                     self.neighbours.granted.do_send(Granted { grant, ticket });
                 }
                 Effect::Assignment { added, removed } => self.reassign(added, removed),
-                Effect::Answer(id, lease) => self.answer(id, lease.items),
+                Effect::Answer(id, lease) => self.answer(now, id, lease.items),
                 Effect::Lookup(lookup) => lookups.push(lookup),
                 Effect::LookupCommitted(lookup) => committed.push(lookup),
                 Effect::RefreshMetadata(name) => {
@@ -333,7 +357,10 @@ impl BufferActor {
         }
     }
 
-    fn answer(&mut self, id: TakeId, items: Vec<Item<FetchedRecords>>) {
+    fn answer(&mut self, now: Instant, id: TakeId, items: Vec<Item<FetchedRecords>>) {
+        if !items.is_empty() {
+            self.expected_reader.answered(now);
+        }
         let Some(reply) = self.waiting.remove(&id) else {
             return;
         };
@@ -370,6 +397,8 @@ impl Actor for BufferActor {
 
 impl Drop for BufferActor {
     fn drop(&mut self) {
+        // nobody would answer it
+        self.shared.takes().collect();
         self.vital.dropped(&self.machine);
     }
 }
@@ -456,11 +485,7 @@ impl Handler<Take> for BufferActor {
     type Result = ();
 
     fn handle(&mut self, message: Take, ctx: &mut Context<Self>) {
-        self.takes += 1;
-        let id = TakeId(self.takes);
-        self.waiting.insert(id, message.reply);
-        let mut request = message.request;
-        request.id = id;
+        let request = self.admit(message);
         Self::handle(self, ctx, |machine, now, effects| {
             machine.take(now, request, effects);
         });
@@ -481,10 +506,10 @@ impl Handler<ReaderGone> for BufferActor {
     type Result = ();
 
     fn handle(&mut self, _: ReaderGone, ctx: &mut Context<Self>) {
-        self.waiting.clear();
         Self::handle(self, ctx, |machine, _, effects| {
             machine.reader_gone(effects)
         });
+        self.waiting.clear();
     }
 }
 
@@ -498,6 +523,7 @@ where
 
     fn handle(&mut self, command: Command<M>, ctx: &mut Context<Self>) {
         command.handle_by(self, ctx);
+        self.shared.takes().command_handled();
     }
 }
 

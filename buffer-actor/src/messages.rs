@@ -117,7 +117,7 @@ pub struct MemoryDecision {
 pub struct MemoryReleased;
 
 /// Handle -> Buffer: the application wants records. The answer goes into `reply`, whose receiver the handle keeps: a poll
-/// that is dropped loses nothing.
+/// that is dropped loses nothing. Where the buffer need not be woken for it, it is left in the [`TakeSlot`](crate::TakeSlot).
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Take {

@@ -27,6 +27,11 @@ impl Policy {
         matches!(self, Self::ReadAhead)
     }
 
+    /// Whether the end of a lease changes what may be asked for.
+    pub(crate) const fn looks_at_leases(self) -> bool {
+        !matches!(self, Self::ReadAhead)
+    }
+
     /// What becomes of one partition that is ready to be fetched.
     ///
     /// `buffered`: it has records that the application was not given yet. `any_buffered`: some assigned partition has.

@@ -11,6 +11,7 @@ use record_batch::TopicPartition;
 use crate::consumed::{Consumed, Portion};
 use crate::ids::{FetchEpoch, NodeId};
 use crate::samples::{Sampled, Samples};
+use crate::take_slot::TakeSlot;
 
 /// In place of a node's id: no follower, as in the protocol.
 const LEADER: i32 = -1;
@@ -243,9 +244,15 @@ struct Inner {
     /// By topic, also of topics that are not assigned any more: what was given does not become less.
     consumed: DashMap<Arc<str>, Arc<Consumed>>,
     changes: AtomicU64,
+    takes: TakeSlot,
 }
 
 impl SharedState {
+    /// Where the reader leaves takes.
+    pub fn takes(&self) -> &TakeSlot {
+        &self.0.takes
+    }
+
     /// An assigned partition.
     pub fn get(&self, name: &TopicPartition) -> Option<Arc<PartitionState>> {
         self.0.partitions.get(name).map(|state| Arc::clone(&state))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Handler, Message};
 use buffer_actor::messages::{Assign, GetStatus, NoPosition, Pause};
-use buffer_actor::{Command, Start};
+use buffer_actor::{BufferActor, Command, Start};
 use coordinator_actor::LeaveOption;
 use coordinator_actor::messages::GetGroupCounts;
 use futures_util::stream::{self, Stream, StreamExt};
@@ -289,7 +289,7 @@ impl ConsumerHandle {
             Some(error) => Err(error),
             None => self
                 .set_mode(partitions.is_empty())
-                .map(|()| self.command(&self.ports.buffer, Assign(partitions))),
+                .map(|()| self.command_buffer(Assign(partitions))),
         };
         async move { sent?.await }
     }
@@ -309,6 +309,20 @@ impl ConsumerHandle {
         let answered = Command::send(actor, message);
         let status = self.ports.status.clone();
         async move { answered.await.map_err(|_| status.gone()) }
+    }
+
+    /// As [`command`](Self::command), of the buffer: no take that is made later comes before it.
+    pub(crate) fn command_buffer<M>(
+        &self,
+        message: M,
+    ) -> impl Future<Output = Result<M::Result>> + Send + 'static + use<M>
+    where
+        BufferActor: Handler<Command<M>>,
+        M: Message + Send + 'static,
+        M::Result: Send,
+    {
+        self.ports.shared.takes().command_sent();
+        self.command(&self.ports.buffer, message)
     }
 
     fn set_mode(&self, is_empty: bool) -> Result<()> {
@@ -390,7 +404,7 @@ impl ConsumerHandle {
             partitions: partitions.into_iter().cloned().collect(),
             paused,
         };
-        let done = self.command(&self.ports.buffer, pause);
+        let done = self.command_buffer(pause);
         async move { Ok(done.await?.map_err(NoPosition::from)?) }
     }
 

@@ -127,7 +127,7 @@ impl ConsumerHandle {
             Some(error) => Err(error),
             None => {
                 let partition = partition.clone();
-                Ok(self.command(&self.ports.buffer, Seek { partition, to }))
+                Ok(self.command_buffer(Seek { partition, to }))
             }
         };
         async move { Ok(sent?.await?.map_err(NoPosition::from)?) }
@@ -165,7 +165,7 @@ impl ConsumerHandle {
             partition: partition.clone(),
             to: SeekTo::End(end),
         };
-        let sought = self.command(&self.ports.buffer, seek);
+        let sought = self.command_buffer(seek);
         // behind the seek in the same mailbox, so it waits for the position that the seek looks for
         let found = self.await_position(partition);
         async move {

@@ -295,8 +295,7 @@ impl Reader {
                 Held::Error(_) => None,
             })
             .collect();
-        self.awaited.push_back(Awaited { answer, until });
-        self.buffer.take.do_send(Take {
+        let take = Take {
             request: TakeRequest {
                 // the buffer names it
                 id: TakeId(0),
@@ -306,7 +305,17 @@ impl Reader {
                 until,
             },
             reply,
-        });
+        };
+        let has_nothing = self.parts.is_empty() && take.request.returned.is_empty();
+        let to_send = if has_nothing && self.awaited.is_empty() {
+            self.shared.takes().leave(take)
+        } else {
+            Some(take)
+        };
+        if let Some(take) = to_send {
+            self.buffer.take.do_send(take);
+        }
+        self.awaited.push_back(Awaited { answer, until });
     }
 
     /// Waits for the oldest answer.

@@ -43,4 +43,8 @@ pub enum Mutant {
     PausedDataStays,
     /// A discarded reply leaves its ticket live (I4).
     DiscardKeepsTicket,
+    /// The reader need not send a take though there is something for it (I8).
+    TakesWaitThoughReady,
+    /// Nor though somebody waits for the end of its leases (I8).
+    TakesWaitThoughMemoryIsShort,
 }

@@ -77,6 +77,19 @@ impl<D> BufferMachine<D> {
         self.settle(effects);
     }
 
+    /// Whether a take of a reader that has nothing in hand would change nothing now but that it waits: there is nothing to give, and
+    /// nobody waits for the end of its leases.
+    pub fn take_would_wait(&self) -> bool {
+        let has_nothing = self.ready.is_empty() || mutated!(self, TakesWaitThoughReady);
+        let is_short = self.waits_for_memory() && !mutated!(self, TakesWaitThoughMemoryIsShort);
+        has_nothing
+            && !is_short
+            && !self.config.policy.looks_at_leases()
+            && self.diverged.is_empty()
+            && !self.reader.is_waiting()
+            && !self.reader.woken
+    }
+
     fn answer(&mut self, id: TakeId, items: Vec<Item<D>>, effects: &mut Effects<D>) {
         self.reader.answers += 1;
         effects.push(Effect::Answer(id, Lease { items }));

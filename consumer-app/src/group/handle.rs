@@ -90,7 +90,7 @@ impl ConsumerHandle {
         let left = subscribed.filter(|_| status.mode() == Mode::Subscribed);
         let done = match left {
             Some(coordinator) => Either::Left(self.command(coordinator, Unsubscribe)),
-            None => Either::Right(self.command(&self.ports.buffer, Assign(Vec::new()))),
+            None => Either::Right(self.command_buffer(Assign(Vec::new()))),
         };
         status.leave();
         done

@@ -16,9 +16,10 @@ async fn metrics(consumer: &Consumer) -> Metrics {
     consumer.metrics().await.unwrap()
 }
 
-/// Reserve, its grant, the fetch, its result, idle, take.
+/// Reserve, its grant, the fetch, its result, idle. The take that empties it is left for the result to find, but for one where the reader
+/// was away for long.
 #[test]
-fn a_response_with_data_costs_at_most_6_messages() {
+fn a_response_with_data_costs_5_messages() {
     run(async {
         let broker = broker_of(2, 8);
         let mut consumer = consumer(&broker);
@@ -37,7 +38,7 @@ fn a_response_with_data_costs_at_most_6_messages() {
         let responses = after.data_bearing_responses - before.data_bearing_responses;
         let messages = after.messages - before.messages;
         assert_eq!(responses, 500);
-        assert!(messages <= 6 * responses, "{messages} for {responses}");
+        assert!(messages <= 5 * responses + 5, "{messages} for {responses}");
         let held: i64 = partitions(8)
             .iter()
             .filter_map(|p| consumer.position(p))

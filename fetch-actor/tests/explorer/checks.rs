@@ -1,12 +1,12 @@
 //! What must hold (design, invariants I1 to I9): in every state, and when nothing is left that happens by itself.
 
-use buffer_actor::Lane;
 use buffer_actor::machine::Reason;
+use buffer_actor::{Lane, TakeId, TakeRequest};
 
 use crate::broker::PARTITIONS;
 use crate::events::Event;
 use crate::lane::{Body, Wire, lane_index};
-use crate::world::{Place, World, node_of};
+use crate::world::{FETCH_MAX_WAIT, Place, World, node_of};
 
 /// More than the buffer reserves for the framing of an answer about both partitions.
 const FRAMING: u64 = 1_000;
@@ -20,7 +20,32 @@ impl World {
         if let Err(violation) = self.buffer.get().check_invariants() {
             return Err(violation.to_string());
         }
+        self.check_take()?;
         self.check_custody()
+    }
+
+    /// I8: where the reader need not send its take, that would change nothing but that it waits.
+    fn check_take(&self) -> Result<(), String> {
+        if !self.buffer.is_new() || !self.buffer.get().take_would_wait() {
+            return Ok(());
+        }
+        let mut buffer = self.buffer.get().clone();
+        let mut effects = Vec::new();
+        let take = TakeRequest {
+            id: TakeId(u64::MAX),
+            received: u64::MAX,
+            holding: Vec::new(),
+            returned: Vec::new(),
+            until: Some(self.now + FETCH_MAX_WAIT),
+        };
+        buffer.take(self.now, take, &mut effects);
+        match effects.first() {
+            None => Ok(()),
+            Some(effect) => Err(format!(
+                "I8: a take need not be sent and would bring {effect:?}{}",
+                self.describe()
+            )),
+        }
     }
 
     /// I1 as the network sees it: no two requests under way ask for a partition under one epoch.

@@ -9,7 +9,7 @@
 //! node ids of at least [`COUNTERS`], or 0. (Arrays of integers are hashed as bytes, so counters in them would count as they
 //! are; there are none.)
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
@@ -28,6 +28,7 @@ pub(crate) struct Shared<T>(Rc<Part<T>>);
 struct Part<T> {
     value: T,
     tape: OnceCell<Box<[u64]>>,
+    is_known: Cell<bool>,
 }
 
 impl<T> Clone for Shared<T> {
@@ -41,6 +42,7 @@ impl<T: Clone> Clone for Part<T> {
         Self {
             value: self.value.clone(),
             tape: OnceCell::new(),
+            is_known: Cell::new(false),
         }
     }
 }
@@ -50,6 +52,7 @@ impl<T: Clone + Hash> Shared<T> {
         Self(Rc::new(Part {
             value,
             tape: OnceCell::new(),
+            is_known: Cell::new(false),
         }))
     }
 
@@ -60,7 +63,13 @@ impl<T: Clone + Hash> Shared<T> {
     pub(crate) fn get_mut(&mut self) -> &mut T {
         let part = Rc::make_mut(&mut self.0);
         part.tape.take();
+        part.is_known.set(false);
         &mut part.value
+    }
+
+    /// Whether this was not asked since it changed, in this state or in one that it was copied to.
+    pub(crate) fn is_new(&self) -> bool {
+        !self.0.is_known.replace(true)
     }
 
     fn tape(&self) -> &[u64] {

@@ -93,6 +93,10 @@ mutants! {
         in "memory of the paused" [Pause 1] breaks "progress";
     a_discard_keeps_its_ticket: DiscardKeepsTicket
         in "memory of the paused" [Time 1, Fire 1] breaks "progress";
+    a_take_waits_though_there_is_something: TakesWaitThoughReady
+        in "read-ahead" [] breaks "I8";
+    a_take_waits_though_memory_is_short: TakesWaitThoughMemoryIsShort
+        in "memory" [Poll 2] breaks "I8";
 }
 
 #[test]

@@ -80,6 +80,25 @@ impl Walk {
     fn run(&mut self, event: impl FnOnce(&mut BufferMachine<u32>, Instant, &mut Effects<u32>)) {
         let effects = self.world.run(event);
         self.note(effects);
+        self.check_take();
+    }
+
+    /// A take that need not be sent changes nothing but that it waits.
+    fn check_take(&self) {
+        if !self.world.machine.take_would_wait() {
+            return;
+        }
+        let mut effects = Vec::new();
+        let request = TakeRequest {
+            id: TakeId(u64::MAX),
+            received: u64::MAX,
+            holding: Vec::new(),
+            returned: Vec::new(),
+            until: Some(self.world.now + Duration::from_secs(1)),
+        };
+        let mut machine = self.world.machine.clone();
+        machine.take(self.world.now, request, &mut effects);
+        assert!(effects.is_empty(), "{effects:?}");
     }
 
     /// The reader takes what there is, and has read what it had.
