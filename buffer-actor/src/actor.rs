@@ -23,9 +23,9 @@ use crate::ids::{FetchEpoch, NodeId, PartitionId, TakeId, TicketId};
 use crate::machine::{BufferMachine, NotAssigned};
 use crate::memory::Memory;
 use crate::messages::{
-    Abandoned, Assign, AssignForGroup, AssignmentChanged, AwaitPosition, Block, FetchDone, Granted,
-    LookUp, LookUpCommitted, MemoryDecision, MemoryReleased, MetadataStale, NeedMemory, NoPosition,
-    Pause, ReadFrom, ReaderGone, Reserve, Seek, SeekTo, Take, Withdraw,
+    Abandoned, Assign, AssignmentChanged, AwaitPosition, Block, FetchDone, Granted, LookUp,
+    LookUpCommitted, MemoryDecision, MemoryReleased, MetadataStale, NeedMemory, NoPosition, Pause,
+    ReadFrom, ReaderGone, Reserve, Seek, SeekTo, Take, Withdraw,
 };
 use crate::model::{BufferConfig, Effect, Item, Lookup, LookupCommitted, Outcome, TakeRequest};
 use crate::records::{FetchedRecords, LeasedItem};
@@ -523,7 +523,6 @@ where
 
     fn handle(&mut self, command: Command<M>, ctx: &mut Context<Self>) {
         command.handle_by(self, ctx);
-        self.shared.takes().command_handled();
     }
 }
 
@@ -533,16 +532,6 @@ impl Handler<Assign> for BufferActor {
     fn handle(&mut self, message: Assign, ctx: &mut Context<Self>) {
         Self::handle(self, ctx, |machine, now, effects| {
             machine.assign(now, message.0, effects);
-        });
-    }
-}
-
-impl Handler<AssignForGroup> for BufferActor {
-    type Result = ();
-
-    fn handle(&mut self, message: AssignForGroup, ctx: &mut Context<Self>) {
-        Self::handle(self, ctx, |machine, now, effects| {
-            machine.assign_for_group(now, message.0, effects);
         });
     }
 }

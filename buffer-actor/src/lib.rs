@@ -33,7 +33,7 @@ mod watchdog;
 pub use actor::{BufferActor, Neighbours, Stop};
 pub use alarm::Alarm;
 pub use backoff::{Backoff, Jitter};
-pub use command::Command;
+pub use command::{Command, Commands};
 pub use consumed::{Consumed, ConsumedCounts, Portion};
 pub use derived::Derived;
 pub use error::PartitionError;

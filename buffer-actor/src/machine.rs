@@ -110,8 +110,6 @@ pub struct BufferCounters {
 pub struct BufferMachine<D> {
     config: BufferConfig,
     partitions: Partitions<D>,
-    /// The application assigned them, and not the group.
-    by_hand: bool,
     nodes: BTreeMap<NodeId, Node>,
     tickets: BTreeMap<TicketId, Ticket>,
     budget: Budget,
@@ -144,7 +142,6 @@ impl<D> BufferMachine<D> {
             budget: Budget::new(config.buffer_memory),
             config,
             partitions: Partitions::new(),
-            by_hand: false,
             nodes: BTreeMap::new(),
             tickets: BTreeMap::new(),
             memory_queue: MemoryQueue::default(),

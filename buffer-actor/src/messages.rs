@@ -142,15 +142,11 @@ pub struct Block {
 #[rtype(result = "()")]
 pub struct ReaderGone;
 
-/// Handle -> Buffer, *ask*: replaces the assignment by hand; answered when it holds.
+/// Handle, Coordinator -> Buffer, *ask*: replaces the assignment; answered when it holds. Where there is a coordinator, all of them come from it, so
+/// that those of the application and those of the group come in one order.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Assign(pub Vec<(TopicPartition, Start)>);
-
-/// Coordinator -> Buffer: replaces the assignment by the group's; void while anything is assigned by hand.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-pub struct AssignForGroup(pub Vec<(TopicPartition, Start)>);
 
 /// Handle -> Buffer, *ask*: sets the position of an assigned partition.
 #[derive(Debug, Message)]

@@ -8,6 +8,7 @@ use std::time::Instant;
 use dashmap::DashMap;
 use record_batch::TopicPartition;
 
+use crate::command::Commands;
 use crate::consumed::{Consumed, Portion};
 use crate::ids::{FetchEpoch, NodeId};
 use crate::samples::{Sampled, Samples};
@@ -245,9 +246,15 @@ struct Inner {
     consumed: DashMap<Arc<str>, Arc<Consumed>>,
     changes: AtomicU64,
     takes: TakeSlot,
+    commands: Commands,
 }
 
 impl SharedState {
+    /// What handles told actors to do and is not done yet.
+    pub fn commands(&self) -> &Commands {
+        &self.0.commands
+    }
+
     /// Where the reader leaves takes.
     pub fn takes(&self) -> &TakeSlot {
         &self.0.takes

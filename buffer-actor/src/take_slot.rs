@@ -23,8 +23,6 @@ struct Slot {
     /// When the buffer looks here at the latest. `None`: it must be sent a message.
     looks_by: Option<Instant>,
     left: Option<Take>,
-    /// Commands that were sent to the buffer and that it did not handle yet: a take must not overtake them.
-    commands: u64,
 }
 
 impl TakeSlot {
@@ -33,23 +31,12 @@ impl TakeSlot {
     pub fn leave(&self, take: Take) -> Option<Take> {
         let mut slot = self.lock();
         let looks = slot.looks_by.zip(take.request.until);
-        if slot.commands > 0 || looks.is_none_or(|(by, until)| until < by) {
+        if looks.is_none_or(|(by, until)| until < by) {
             return Some(take);
         }
         slot.looks_by = None;
         slot.left = Some(take);
         None
-    }
-
-    /// Handle: a [`Command`](crate::Command) is about to be sent to the buffer.
-    pub fn command_sent(&self) {
-        self.lock().commands += 1;
-    }
-
-    /// Buffer: it was handled.
-    pub(crate) fn command_handled(&self) {
-        let mut slot = self.lock();
-        slot.commands = slot.commands.saturating_sub(1);
     }
 
     /// Buffer: begins an event, before which the take that was left counts as come. Until the next [`open`](Self::open) none is left.
@@ -143,19 +130,6 @@ mod tests {
         assert!(slot.collect().is_some());
         assert!(slot.leave(take(Some(by))).is_some());
         assert!(slot.collect().is_none());
-    }
-
-    #[test]
-    fn a_take_overtakes_no_command() {
-        let (slot, by) = (TakeSlot::default(), now());
-        slot.open(Some(by));
-        slot.command_sent();
-        assert!(slot.leave(take(Some(by))).is_some());
-        slot.command_handled();
-        assert!(slot.leave(take(Some(by))).is_none());
-        // one that was not announced
-        slot.command_handled();
-        assert!(slot.collect().is_some());
     }
 
     #[test]

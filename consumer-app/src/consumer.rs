@@ -9,10 +9,10 @@ use actix::{Actor, Addr, Handler, Message};
 use buffer_actor::messages::{Assign, GetStatus, NoPosition, Pause};
 use buffer_actor::{BufferActor, Command, Start};
 use coordinator_actor::LeaveOption;
-use coordinator_actor::messages::GetGroupCounts;
+use coordinator_actor::messages::{GetGroupCounts, Relay};
 use futures_util::stream::{self, Stream, StreamExt};
 use record_batch::TopicPartition;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::builder::ConsumerBuilder;
 use crate::config::ConsumerConfig;
@@ -207,7 +207,8 @@ impl std::fmt::Debug for Consumer {
 }
 
 /// Everything but polling, from any task or thread; cheap to clone. Its methods return futures that stand for themselves: what
-/// they ask for is sent when they are called and happens even if the future is dropped, in the order of the calls.
+/// they ask for is sent when they are called and happens even if the future is dropped, in the order of the calls. A poll begins when what was
+/// called before it is done, waited for or not.
 #[derive(Clone)]
 pub struct ConsumerHandle {
     pub(crate) ports: Ports,
@@ -287,9 +288,9 @@ impl ConsumerHandle {
         });
         let sent = match refused {
             Some(error) => Err(error),
-            None => self
-                .set_mode(partitions.is_empty())
-                .map(|()| self.command_buffer(Assign(partitions))),
+            None => self.ports.status.assign(!partitions.is_empty(), || {
+                self.command_buffer(Assign(partitions))
+            }),
         };
         async move { sent?.await }
     }
@@ -306,12 +307,12 @@ impl ConsumerHandle {
         M: Message + Send + 'static,
         M::Result: Send,
     {
-        let answered = Command::send(actor, message);
-        let status = self.ports.status.clone();
-        async move { answered.await.map_err(|_| status.gone()) }
+        let (command, answer) = Command::new(message, self.ports.shared.commands());
+        actor.do_send(command);
+        self.answer_of(answer)
     }
 
-    /// As [`command`](Self::command), of the buffer: no take that is made later comes before it.
+    /// As [`command`](Self::command), of the buffer, behind what the group was asked for before.
     pub(crate) fn command_buffer<M>(
         &self,
         message: M,
@@ -321,16 +322,25 @@ impl ConsumerHandle {
         M: Message + Send + 'static,
         M::Result: Send,
     {
-        self.ports.shared.takes().command_sent();
-        self.command(&self.ports.buffer, message)
+        let (command, answer) = Command::new(message, self.ports.shared.commands());
+        let buffer = self.ports.buffer.clone();
+        let send = move || buffer.do_send(command);
+        match &self.ports.coordinator {
+            Some(coordinator) => coordinator.do_send(Relay::new(send)),
+            None => send(),
+        }
+        self.answer_of(answer)
     }
 
-    fn set_mode(&self, is_empty: bool) -> Result<()> {
-        self.ports.status.enter(Mode::Assigned)?;
-        if is_empty {
-            self.ports.status.leave();
-        }
-        Ok(())
+    fn answer_of<T>(
+        &self,
+        answer: oneshot::Receiver<T>,
+    ) -> impl Future<Output = Result<T>> + Send + 'static + use<T>
+    where
+        T: Send + 'static,
+    {
+        let status = self.ports.status.clone();
+        async move { answer.await.map_err(|_| status.gone()) }
     }
 
     /// The assigned partitions, in no order.

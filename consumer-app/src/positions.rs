@@ -47,11 +47,17 @@ impl ConsumerHandle {
         partition: &TopicPartition,
     ) -> impl Future<Output = Result<i64>> + Send + 'static + use<> {
         let status = self.ports.status.clone();
-        let asked = self.ports.buffer.send(AwaitPosition {
+        let question = AwaitPosition {
             partition: partition.clone(),
             limit: self.config.default_api_timeout(),
-        });
-        async move { Ok(asked.await.map_err(|_| status.gone())??) }
+        };
+        let buffer = self.ports.buffer.clone();
+        // it is that of after a seek, if one is under way
+        let earlier = self.ports.shared.commands().done();
+        async move {
+            earlier.await;
+            Ok(buffer.send(question).await.map_err(|_| status.gone())??)
+        }
     }
 
     /// Sets the position of an assigned partition. No poll that begins after this has completed gives a record of before it.
@@ -166,7 +172,7 @@ impl ConsumerHandle {
             to: SeekTo::End(end),
         };
         let sought = self.command_buffer(seek);
-        // behind the seek in the same mailbox, so it waits for the position that the seek looks for
+        // the position that the seek looks for
         let found = self.await_position(partition);
         async move {
             sought.await?.map_err(NoPosition::from)?;

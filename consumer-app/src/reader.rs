@@ -140,6 +140,8 @@ impl Reader {
         timeout: Duration,
         gather: fn(&mut Self, Instant) -> Option<Result<T>>,
     ) -> Result<Option<T>> {
+        // what was called before holds for this poll, though nobody waited for it
+        self.shared.commands().done().await;
         let mut now = clock();
         let deadline = now
             .checked_add(timeout)

@@ -68,30 +68,49 @@ impl Status {
         self.0.failed.load(Ordering::Acquire)
     }
 
-    /// What is read is said by this from now on.
+    /// What is read is said by the application from now on, if anything is. `tell` tells the actors so: they hear of changes of the mode in the
+    /// order in which those were made, whoever made them.
     ///
     /// # Errors
-    /// It is said by the other already.
-    pub(crate) fn enter(&self, mode: Mode) -> Result<(), Error> {
+    /// There is a subscription.
+    pub(crate) fn assign<T>(&self, any: bool, tell: impl FnOnce() -> T) -> Result<T, Error> {
         let mut usage = self.usage();
-        if usage.mode != Mode::Idle && usage.mode != mode {
+        if usage.mode == Mode::Subscribed {
             return Err(Error::MixedUse);
         }
-        usage.mode = mode;
-        Ok(())
+        usage.mode = if any { Mode::Assigned } else { Mode::Idle };
+        Ok(tell())
     }
 
-    /// Nothing is read any more.
-    pub(crate) fn leave(&self) {
-        *self.usage() = Usage::default();
+    /// It is said by the group from now on. As [`assign`](Self::assign).
+    ///
+    /// # Errors
+    /// Partitions are assigned by hand.
+    pub(crate) fn subscribe<T>(
+        &self,
+        subscription: &Subscription,
+        tell: impl FnOnce() -> T,
+    ) -> Result<T, Error> {
+        let mut usage = self.usage();
+        if usage.mode == Mode::Assigned {
+            return Err(Error::MixedUse);
+        }
+        *usage = Usage {
+            mode: Mode::Subscribed,
+            subscription: Some(subscription.clone()),
+        };
+        Ok(tell())
+    }
+
+    /// Nothing is read any more. As [`assign`](Self::assign); `tell` is told what was before.
+    pub(crate) fn leave<T>(&self, tell: impl FnOnce(Mode) -> T) -> T {
+        let mut usage = self.usage();
+        let before = std::mem::take(&mut *usage).mode;
+        tell(before)
     }
 
     pub(crate) fn mode(&self) -> Mode {
         self.usage().mode
-    }
-
-    pub(crate) fn set_subscription(&self, subscription: Option<Subscription>) {
-        self.usage().subscription = subscription;
     }
 
     pub(crate) fn subscription(&self) -> Option<Subscription> {

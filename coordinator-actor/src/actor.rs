@@ -11,9 +11,7 @@ use actix::{
     Actor, ActorContext, AsyncContext, Context, Handler, Message, MessageResult, Recipient,
     SpawnHandle,
 };
-use buffer_actor::messages::{
-    AssignForGroup, CommittedFound, LookUpCommitted, ReportError, WakeReader,
-};
+use buffer_actor::messages::{Assign, CommittedFound, LookUpCommitted, ReportError, WakeReader};
 use buffer_actor::{
     Alarm, Command, PartitionError, PartitionState, SharedState, Start, Stop, Vital,
 };
@@ -33,7 +31,7 @@ use crate::lasting_failure::LastingFailure;
 use crate::machine::CoordinatorMachine;
 use crate::messages::{
     Close, Commit, Committed, Confirm, EnforceRebalance, FetchCommitted, GetGroupCounts,
-    GetGroupMetadata, GroupFailed, Rebalance, Subscribe, Unsubscribe,
+    GetGroupMetadata, GroupFailed, Rebalance, Relay, Subscribe, Unsubscribe,
 };
 use crate::model::{
     Answer, AskId, CallId, Effect, GroupMetadata, LeaveOption, Note, OffsetAndMetadata, Offsets,
@@ -48,7 +46,7 @@ const LONGEST_CLOSE: Duration = Duration::from_secs(3600);
 #[derive(Debug, Clone)]
 pub struct Neighbours {
     /// Buffer.
-    pub assign: Recipient<AssignForGroup>,
+    pub assign: Recipient<Assign>,
     /// Buffer.
     pub found: Recipient<CommittedFound>,
     /// Buffer.
@@ -319,9 +317,7 @@ impl CoordinatorActor {
         self.machine.assigned(|name| assigned.contains(name));
         self.assigned = assigned;
         let starts = partitions.into_iter().map(|name| (name, Start::Committed));
-        self.neighbours
-            .assign
-            .do_send(AssignForGroup(starts.collect()));
+        self.neighbours.assign.do_send(Assign(starts.collect()));
     }
 
     /// Offsets that were processed of these, or of all.
@@ -344,19 +340,6 @@ impl CoordinatorActor {
             let is_latest = offsets.given == Some(offset);
             let leader_epoch = offsets.leader_epoch.filter(|_| is_latest);
             Some((state.name().clone(), committable(offset, leader_epoch)))
-        });
-        offsets.collect()
-    }
-
-    /// Offsets that were given of all that is assigned or being taken away. Who commits them says that they are processed; else the
-    /// next automatic commit would take that back.
-    fn given(&self) -> Offsets {
-        let states = self.shared.all();
-        let states = states.iter().chain(self.leaving.values());
-        let offsets = states.filter_map(|state| {
-            let offsets = state.process();
-            let offset = committable(offsets.given?, offsets.leader_epoch);
-            Some((state.name().clone(), offset))
         });
         offsets.collect()
     }
@@ -391,6 +374,17 @@ impl CoordinatorActor {
 
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
+}
+
+/// Offsets that were given of these. Who commits them says that they are processed; else the next automatic commit would take that
+/// back.
+pub fn given<'a>(states: impl IntoIterator<Item = &'a Arc<PartitionState>>) -> Offsets {
+    let offsets = states.into_iter().filter_map(|state| {
+        let offsets = state.process();
+        let offset = committable(offsets.given?, offsets.leader_epoch);
+        Some((state.name().clone(), offset))
+    });
+    offsets.collect()
 }
 
 const fn committable(offset: i64, leader_epoch: Option<i32>) -> OffsetAndMetadata {
@@ -459,6 +453,14 @@ where
     }
 }
 
+impl Handler<Relay> for CoordinatorActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Relay, _: &mut Context<Self>) {
+        message.send_on();
+    }
+}
+
 impl Handler<Subscribe> for CoordinatorActor {
     type Result = Result<(), GroupError>;
 
@@ -503,20 +505,29 @@ impl Handler<Commit> for CoordinatorActor {
     type Result = ();
 
     fn handle(&mut self, message: Commit, ctx: &mut Context<Self>) {
-        let is_chosen = message.offsets.is_some();
-        let mut offsets = message.offsets.unwrap_or_else(|| self.given());
+        let Commit {
+            mut offsets,
+            is_chosen,
+            reply,
+        } = message;
+        if !is_chosen {
+            // what was taken away before the call has not moved since
+            for (name, offset) in given(self.leaving.values()) {
+                offsets.entry(name).or_insert(offset);
+            }
+        }
         let foreign = self.foreign(&offsets);
         if let Some(partition) = foreign.first().filter(|_| is_chosen) {
             let partition = partition.clone();
             let group = Arc::clone(&self.config.group_id);
             // whoever stopped waiting does not mind
-            let _ = (message.reply).send(Err(GroupError::NotAssigned { group, partition }));
+            let _ = reply.send(Err(GroupError::NotAssigned { group, partition }));
             return;
         }
         // the buffer may not have heard yet of what was taken away
         offsets.retain(|name, _| !foreign.contains(name));
         let call = self.next_call();
-        self.commits.insert(call, message.reply);
+        self.commits.insert(call, reply);
         self.run(ctx, |machine, now, effects| {
             machine.commit(now, call, offsets, effects);
         });

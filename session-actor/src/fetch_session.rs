@@ -155,7 +155,9 @@ impl FetchSession {
             return None;
         };
         self.requests += 1;
+        // without what the next request could be told apart from, it looks at every partition
         self.base.0 = None;
+        self.misparked.clear();
         let mut named = Vec::new();
         #[cfg(feature = "mutants")]
         let forgets = self.forgets_touches;

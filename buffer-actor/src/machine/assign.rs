@@ -1,4 +1,4 @@
-//! What is assigned, by the application or by its group.
+//! What is assigned.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -11,8 +11,8 @@ use crate::ids::PartitionId;
 use crate::model::{Effect, Start};
 
 impl<D> BufferMachine<D> {
-    /// Replaces the assignment by one of the application's. Partitions that stay keep position, pause flag, buffered data and their
-    /// request in flight; those that go lose all of it; those that come start where they are told.
+    /// Replaces the assignment. Partitions that stay keep position, pause flag, buffered data and their request in flight; those that go lose
+    /// all of it; those that come start where they are told.
     pub fn assign(
         &mut self,
         now: Instant,
@@ -20,28 +20,6 @@ impl<D> BufferMachine<D> {
         effects: &mut Effects<D>,
     ) {
         let wanted: BTreeMap<TopicPartition, Start> = wanted.into_iter().collect();
-        self.by_hand = !wanted.is_empty();
-        self.replace_assignment(now, wanted, effects);
-    }
-
-    /// The same by one of the group's. While anything is assigned by hand it comes too late: the subscription was given up before.
-    pub fn assign_for_group(
-        &mut self,
-        now: Instant,
-        wanted: impl IntoIterator<Item = (TopicPartition, Start)>,
-        effects: &mut Effects<D>,
-    ) {
-        if !self.by_hand {
-            self.replace_assignment(now, wanted.into_iter().collect(), effects);
-        }
-    }
-
-    fn replace_assignment(
-        &mut self,
-        now: Instant,
-        wanted: BTreeMap<TopicPartition, Start>,
-        effects: &mut Effects<D>,
-    ) {
         let gone: Vec<PartitionId> = self
             .partitions
             .iter()

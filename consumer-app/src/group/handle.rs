@@ -9,7 +9,7 @@ use coordinator_actor::messages::{
     Commit, Committed, EnforceRebalance, FetchCommitted, GetGroupMetadata, Subscribe, Unsubscribe,
 };
 use coordinator_actor::{
-    CoordinatorActor, GroupError, GroupMetadata, OffsetAndMetadata, Offsets, Subscription,
+    CoordinatorActor, GroupError, GroupMetadata, OffsetAndMetadata, Offsets, Subscription, given,
 };
 use futures_util::future::Either;
 use record_batch::TopicPartition;
@@ -71,11 +71,9 @@ impl ConsumerHandle {
         subscription: Subscription,
     ) -> Result<impl Future<Output = Result<()>> + Send + 'static + use<>> {
         let coordinator = self.coordinator()?;
-        self.ports.status.enter(Mode::Subscribed)?;
-        self.ports
-            .status
-            .set_subscription(Some(subscription.clone()));
-        let answer = self.command(coordinator, Subscribe(subscription));
+        let answer = self.ports.status.subscribe(&subscription, || {
+            self.command(coordinator, Subscribe(subscription.clone()))
+        })?;
         Ok(async move { Ok(answer.await??) })
     }
 
@@ -85,15 +83,14 @@ impl ConsumerHandle {
     /// # Errors
     /// [`Error::Closed`].
     pub fn unsubscribe(&self) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
-        let status = &self.ports.status;
-        let subscribed = self.ports.coordinator.as_ref();
-        let left = subscribed.filter(|_| status.mode() == Mode::Subscribed);
-        let done = match left {
-            Some(coordinator) => Either::Left(self.command(coordinator, Unsubscribe)),
-            None => Either::Right(self.command_buffer(Assign(Vec::new()))),
-        };
-        status.leave();
-        done
+        self.ports
+            .status
+            .leave(|mode| match (&self.ports.coordinator, mode) {
+                (Some(coordinator), Mode::Subscribed) => {
+                    Either::Left(self.command(coordinator, Unsubscribe))
+                }
+                _ => Either::Right(self.command_buffer(Assign(Vec::new()))),
+            })
     }
 
     /// What was subscribed to; `None` if nothing.
@@ -101,14 +98,16 @@ impl ConsumerHandle {
         self.ports.status.subscription()
     }
 
-    /// Commits what the application was given so far of all that is assigned: the [position](Self::position) of each partition.
+    /// Commits what the application was given so far of all that is assigned: the [position](Self::position) of each partition at the moment of
+    /// this call, whatever is given or sought before the commit is done.
     /// Calls take effect in their order; those that wait for the same answer are sent as one, the newest offset of each partition.
     ///
     /// # Errors
     /// [`Error::Group`]: without `group.id`, if this member is not in the group any more, or if it was not done within
     /// `default.api.timeout.ms`.
     pub fn commit(&self) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
-        self.send_commit(None)
+        let offsets = given(&self.ports.shared.all());
+        self.send_commit(offsets, false)
     }
 
     /// Commits these offsets, each the next one to read. An offset alone will do: `offsets` takes anything from which
@@ -134,19 +133,25 @@ impl ConsumerHandle {
                 partition: partition.clone(),
                 offset: offset.offset,
             }),
-            None => Ok(self.send_commit(Some(offsets))),
+            None => Ok(self.send_commit(offsets, true)),
         };
         async move { sent?.await }
     }
 
     fn send_commit(
         &self,
-        offsets: Option<Offsets>,
+        offsets: Offsets,
+        is_chosen: bool,
     ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
         let (reply, answer) = oneshot::channel();
+        let commit = Commit {
+            offsets,
+            is_chosen,
+            reply,
+        };
         let sent = self
             .coordinator()
-            .map(|coordinator| coordinator.do_send(Commit { offsets, reply }));
+            .map(|coordinator| coordinator.do_send(commit));
         let status = self.ports.status.clone();
         async move {
             sent?;

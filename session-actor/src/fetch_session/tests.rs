@@ -506,3 +506,15 @@ fn lane_2_asks_without_a_session_the_one_served_longest_ago_first() {
     world.now += Duration::from_secs(600);
     assert_eq!(session(&world.build(&[ask(0, 1)])), (0, -1));
 }
+
+/// A lane that rests is touched time and again while producers go on.
+#[test]
+fn what_touches_are_told_does_not_pile_up() {
+    let mut world = World::live(1);
+    for high in 1..100 {
+        world.session.touch().unwrap();
+        world.answer(head(123), &[0]);
+        world.session.observe(id(0), told(high));
+    }
+    assert!(world.session.misparked.len() <= 1);
+}

@@ -238,20 +238,3 @@ fn a_slot_is_reused_under_a_new_generation() {
     assert_eq!(world.machine.name(old), None);
     assert_eq!(world.machine.name(world.ids[0]), Some(&tp(9)));
 }
-
-/// The two go to the buffer from different actors: a subscription that was given up may still say that nothing is assigned.
-#[test]
-fn b024_what_is_assigned_by_hand_is_not_the_groups_to_take() {
-    let mut world = World::new(config(), 2);
-    let of_group = |world: &mut World, partitions: i32| {
-        let wanted = (0..partitions).map(|partition| (tp(partition), Start::Offset(0)));
-        world.run(|machine, now, effects| machine.assign_for_group(now, wanted, effects));
-    };
-    of_group(&mut world, 0);
-    assert_eq!(world.ids.len(), 2);
-    world.assign(0);
-    of_group(&mut world, 1);
-    assert_eq!(world.ids.len(), 1);
-    of_group(&mut world, 0);
-    assert_eq!(world.ids.len(), 0);
-}

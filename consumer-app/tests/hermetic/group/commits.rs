@@ -457,3 +457,24 @@ fn f018_who_was_thrown_out_does_not_commit_what_it_was_given_before() {
         assert_eq!(calls, ["lost"]);
     });
 }
+
+#[test]
+fn a_commit_is_of_the_moment_at_which_it_is_asked_for() {
+    each(|protocol| async move {
+        let broker = broker(1);
+        produce(&broker, 0, 5);
+        let mut consumer = joined(manual(&broker, protocol), 1).await;
+        read(&mut consumer, 2).await;
+        let commit = consumer.commit();
+        // from what the reader has in hand, so that no actor runs in between
+        assert_eq!(poll(&mut consumer).await.len(), 1);
+        commit.await.unwrap();
+        assert_eq!(committed(&broker, 0), Some(2), "{protocol:?}");
+        // some other call, which wakes the buffer before the coordinator
+        drop(consumer.resume([&tp(0)]));
+        drop(consumer.commit());
+        drop(consumer.seek(&tp(0), 0));
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(committed(&broker, 0), Some(3), "{protocol:?}");
+    });
+}

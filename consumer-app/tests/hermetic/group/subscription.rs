@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use consumer_app::{Error, GroupError, LeaveOption, Subscription};
-use test_broker::ApiKey;
+use test_broker::{ApiKey, Fault};
 
 use super::support::{
     Protocol, asked, automatic, committed, each, each_of, group_error, joined, joins, leaves,
@@ -155,6 +155,59 @@ fn who_unsubscribes_and_assigns_by_hand_need_not_wait_in_between() {
         assert_eq!(consumer.assignment(), [tp(1)]);
         read(&mut consumer, 2).await;
     });
+}
+
+/// It begins where it is told, also with what the group had assigned and was read.
+#[test]
+fn what_is_assigned_by_hand_after_a_subscription_begins_from_nothing() {
+    each(|protocol| async move {
+        let broker = broker(1);
+        produce(&broker, 0, 10);
+        let mut consumer = joined(manual(&broker, protocol), 1).await;
+        assert_eq!(read(&mut consumer, 5).await[0].1, 0);
+        drop(consumer.pause([&tp(0)]));
+        drop(consumer.unsubscribe());
+        drop(consumer.assign_at([(tp(0), 0)]));
+        assert_eq!(read(&mut consumer, 1).await[0].1, 0);
+        assert!(consumer.paused().is_empty());
+    });
+}
+
+/// The group was being asked where to begin.
+#[test]
+fn a_position_that_was_sought_for_a_subscription_is_sought_anew() {
+    each(|protocol| async move {
+        let broker = broker(1);
+        produce(&broker, 0, 2);
+        let slow = Fault::delay(Duration::from_secs(2));
+        broker.inject(slow.on(ApiKey::OffsetFetch).times(1));
+        let mut consumer = joined(manual(&broker, protocol), 1).await;
+        drop(consumer.unsubscribe());
+        drop(consumer.assign([tp(0)]));
+        read(&mut consumer, 2).await;
+    });
+}
+
+/// Whatever else the actors have to do.
+#[test]
+fn what_was_processed_is_committed_before_what_is_assigned_by_hand_replaces_it() {
+    for other_call in [false, true] {
+        each(|protocol| async move {
+            let broker = broker(2);
+            produce(&broker, 0, 3);
+            let builder = automatic(&broker, protocol).set("auto.commit.interval.ms", "3600000");
+            let mut consumer = joined(builder, 2).await;
+            read(&mut consumer, 3).await;
+            consumer.poll(Duration::ZERO).await.unwrap();
+            if other_call {
+                drop(consumer.pause([&tp(1)]));
+            }
+            drop(consumer.unsubscribe());
+            drop(consumer.assign([tp(1)]));
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            assert_eq!(committed(&broker, 0), Some(3), "{protocol:?}");
+        });
+    }
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use nix::sys::socket::SetSockOpt;
-use nix::{setsockopt_impl, sockopt_impl};
+use nix::sys::socket::{GetSockOpt, SetSockOpt};
+use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -14,13 +14,13 @@ use crate::wire::frame::READ_AHEAD;
 /// So much is there before a reader that is promised more is woken. The kernel halves it if its buffer is smaller.
 const MOST: usize = 512 << 10;
 
-/// The window is at least so wide, while there is a mark.
-const WINDOW: i32 = 2 * MOST as i32;
+/// The window is to be so wide, while there is a mark.
+const WINDOW: usize = 2 * MOST;
 
 sockopt_impl!(
     /// `SO_RCVLOWAT`: the socket counts as readable from so many bytes on, or at its end.
     LowWaterMark,
-    SetOnly,
+    Both,
     libc::SOL_SOCKET,
     libc::SO_RCVLOWAT,
     i32
@@ -34,8 +34,8 @@ sockopt_impl!(
 pub(super) struct LowWater {
     stream: TcpStream,
     mark: usize,
-    /// The window is wider than any mark.
-    is_wide: bool,
+    /// No mark is greater; `None` before there was one.
+    most: Option<usize>,
 }
 
 impl LowWater {
@@ -43,21 +43,19 @@ impl LowWater {
         Self {
             stream,
             mark: 1,
-            is_wide: false,
+            most: None,
         }
     }
 
-    /// The kernel takes a mark that its buffer is too small for as the most that the sender may have on its way, too, and a sender that waits for
-    /// room for a whole segment could meet a reader that waits for that segment. So a greater mark than any goes first.
     fn set_mark(&mut self, mark: usize) -> io::Result<()> {
         if mark == self.mark {
             return Ok(());
         }
-        if !self.is_wide && LowWaterMark.set(&self.stream, &WINDOW).is_err() {
-            // where there is no such option, the reader is woken for each piece
+        let most = *self.most.get_or_insert_with(|| widest(&self.stream) / 2);
+        let mark = mark.min(most).max(1);
+        if mark == self.mark {
             return Ok(());
         }
-        self.is_wide = true;
         // MOST fits
         LowWaterMark.set(&self.stream, &(mark as i32))?;
         self.mark = mark;
@@ -67,6 +65,17 @@ impl LowWater {
     fn stream(self: Pin<&mut Self>) -> Pin<&mut TcpStream> {
         Pin::new(&mut self.get_mut().stream)
     }
+}
+
+/// Sets a mark of [`WINDOW`], and returns what the kernel made of it: half of the buffer, if that is of a fixed size and smaller; nothing
+/// where there is no such option, so that a reader is woken for each piece.
+///
+/// The kernel takes a mark that its buffer is too small for as the most that the sender may have on its way, too, and a sender that waits for
+/// room for a whole segment could meet a reader that waits for that segment. So the first mark is one that no reader waits for.
+fn widest(stream: &TcpStream) -> usize {
+    let set = LowWaterMark.set(stream, &(WINDOW as i32));
+    let is = set.and_then(|()| LowWaterMark.get(stream));
+    is.map_or(0, |mark| usize::try_from(mark).unwrap_or(0))
 }
 
 /// From how many bytes on a read with so much room is to be woken.
