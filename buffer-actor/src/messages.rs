@@ -142,8 +142,8 @@ pub struct Block {
 #[rtype(result = "()")]
 pub struct ReaderGone;
 
-/// Handle, Coordinator -> Buffer, *ask*: replaces the assignment; answered when it holds. Where there is a coordinator, all of them come from it, so
-/// that those of the application and those of the group come in one order.
+/// Handle, Coordinator -> Buffer, *ask*: replaces the assignment; answered when it holds. Handles send none before the coordinator has
+/// given up a subscription, and with it what the group assigned ([`Commands`](crate::Commands)).
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Assign(pub Vec<(TopicPartition, Start)>);

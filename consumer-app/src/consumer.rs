@@ -7,12 +7,12 @@ use std::time::Duration;
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Handler, Message};
 use buffer_actor::messages::{Assign, GetStatus, NoPosition, Pause};
-use buffer_actor::{BufferActor, Command, Start};
+use buffer_actor::{Command, Start};
 use coordinator_actor::LeaveOption;
-use coordinator_actor::messages::{GetGroupCounts, Relay};
+use coordinator_actor::messages::GetGroupCounts;
 use futures_util::stream::{self, Stream, StreamExt};
 use record_batch::TopicPartition;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 use crate::builder::ConsumerBuilder;
 use crate::config::ConsumerConfig;
@@ -289,13 +289,13 @@ impl ConsumerHandle {
         let sent = match refused {
             Some(error) => Err(error),
             None => self.ports.status.assign(!partitions.is_empty(), || {
-                self.command_buffer(Assign(partitions))
+                self.command(&self.ports.buffer, Assign(partitions))
             }),
         };
         async move { sent?.await }
     }
 
-    /// Has an actor do something, whether or not what comes of it is waited for.
+    /// Has an actor do something when what was asked for before is done, whether or not what comes of it is waited for.
     pub(crate) fn command<A, M>(
         &self,
         actor: &Addr<A>,
@@ -307,38 +307,7 @@ impl ConsumerHandle {
         M: Message + Send + 'static,
         M::Result: Send,
     {
-        let (command, answer) = Command::new(message, self.ports.shared.commands());
-        actor.do_send(command);
-        self.answer_of(answer)
-    }
-
-    /// As [`command`](Self::command), of the buffer, behind what the group was asked for before.
-    pub(crate) fn command_buffer<M>(
-        &self,
-        message: M,
-    ) -> impl Future<Output = Result<M::Result>> + Send + 'static + use<M>
-    where
-        BufferActor: Handler<Command<M>>,
-        M: Message + Send + 'static,
-        M::Result: Send,
-    {
-        let (command, answer) = Command::new(message, self.ports.shared.commands());
-        let buffer = self.ports.buffer.clone();
-        let send = move || buffer.do_send(command);
-        match &self.ports.coordinator {
-            Some(coordinator) => coordinator.do_send(Relay::new(send)),
-            None => send(),
-        }
-        self.answer_of(answer)
-    }
-
-    fn answer_of<T>(
-        &self,
-        answer: oneshot::Receiver<T>,
-    ) -> impl Future<Output = Result<T>> + Send + 'static + use<T>
-    where
-        T: Send + 'static,
-    {
+        let answer = self.ports.shared.commands().send(actor, message);
         let status = self.ports.status.clone();
         async move { answer.await.map_err(|_| status.gone()) }
     }
@@ -414,7 +383,7 @@ impl ConsumerHandle {
             partitions: partitions.into_iter().cloned().collect(),
             paused,
         };
-        let done = self.command_buffer(pause);
+        let done = self.command(&self.ports.buffer, pause);
         async move { Ok(done.await?.map_err(NoPosition::from)?) }
     }
 

@@ -46,18 +46,13 @@ impl ConsumerHandle {
         &self,
         partition: &TopicPartition,
     ) -> impl Future<Output = Result<i64>> + Send + 'static + use<> {
-        let status = self.ports.status.clone();
         let question = AwaitPosition {
             partition: partition.clone(),
             limit: self.config.default_api_timeout(),
         };
-        let buffer = self.ports.buffer.clone();
-        // it is that of after a seek, if one is under way
-        let earlier = self.ports.shared.commands().done();
-        async move {
-            earlier.await;
-            Ok(buffer.send(question).await.map_err(|_| status.gone())??)
-        }
+        // behind a seek, and before a poll that begins later
+        let found = self.command(&self.ports.buffer, question);
+        async move { Ok(found.await??) }
     }
 
     /// Sets the position of an assigned partition. No poll that begins after this has completed gives a record of before it.
@@ -133,7 +128,7 @@ impl ConsumerHandle {
             Some(error) => Err(error),
             None => {
                 let partition = partition.clone();
-                Ok(self.command_buffer(Seek { partition, to }))
+                Ok(self.command(&self.ports.buffer, Seek { partition, to }))
             }
         };
         async move { Ok(sent?.await?.map_err(NoPosition::from)?) }
@@ -171,7 +166,7 @@ impl ConsumerHandle {
             partition: partition.clone(),
             to: SeekTo::End(end),
         };
-        let sought = self.command_buffer(seek);
+        let sought = self.command(&self.ports.buffer, seek);
         // the position that the seek looks for
         let found = self.await_position(partition);
         async move {

@@ -171,6 +171,8 @@ impl Reader {
             {
                 // before any record: what this poll may give is what remains
                 group.catch_up().await;
+                // a listener need not wait for what it asks for, either
+                self.shared.commands().done().await;
                 in_poll.goes_on(clock());
                 continue;
             }

@@ -31,7 +31,7 @@ use crate::lasting_failure::LastingFailure;
 use crate::machine::CoordinatorMachine;
 use crate::messages::{
     Close, Commit, Committed, Confirm, EnforceRebalance, FetchCommitted, GetGroupCounts,
-    GetGroupMetadata, GroupFailed, Rebalance, Relay, Subscribe, Unsubscribe,
+    GetGroupMetadata, GroupFailed, Rebalance, Subscribe, Unsubscribe,
 };
 use crate::model::{
     Answer, AskId, CallId, Effect, GroupMetadata, LeaveOption, Note, OffsetAndMetadata, Offsets,
@@ -344,6 +344,19 @@ impl CoordinatorActor {
         offsets.collect()
     }
 
+    /// Offsets that were given of all that is assigned or being taken away. Who commits them says that they are processed; else the
+    /// next automatic commit would take that back.
+    fn given(&self) -> Offsets {
+        let states = self.shared.all();
+        let states = states.iter().chain(self.leaving.values());
+        let offsets = states.filter_map(|state| {
+            let offsets = state.process();
+            let offset = committable(offsets.given?, offsets.leader_epoch);
+            Some((state.name().clone(), offset))
+        });
+        offsets.collect()
+    }
+
     /// Which of these are not this member's to commit.
     fn foreign(&self, offsets: &Offsets) -> Vec<TopicPartition> {
         if !self.machine.is_subscribed() {
@@ -374,17 +387,6 @@ impl CoordinatorActor {
 
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
-}
-
-/// Offsets that were given of these. Who commits them says that they are processed; else the next automatic commit would take that
-/// back.
-pub fn given<'a>(states: impl IntoIterator<Item = &'a Arc<PartitionState>>) -> Offsets {
-    let offsets = states.into_iter().filter_map(|state| {
-        let offsets = state.process();
-        let offset = committable(offsets.given?, offsets.leader_epoch);
-        Some((state.name().clone(), offset))
-    });
-    offsets.collect()
 }
 
 const fn committable(offset: i64, leader_epoch: Option<i32>) -> OffsetAndMetadata {
@@ -453,14 +455,6 @@ where
     }
 }
 
-impl Handler<Relay> for CoordinatorActor {
-    type Result = ();
-
-    fn handle(&mut self, message: Relay, _: &mut Context<Self>) {
-        message.send_on();
-    }
-}
-
 impl Handler<Subscribe> for CoordinatorActor {
     type Result = Result<(), GroupError>;
 
@@ -505,29 +499,20 @@ impl Handler<Commit> for CoordinatorActor {
     type Result = ();
 
     fn handle(&mut self, message: Commit, ctx: &mut Context<Self>) {
-        let Commit {
-            mut offsets,
-            is_chosen,
-            reply,
-        } = message;
-        if !is_chosen {
-            // what was taken away before the call has not moved since
-            for (name, offset) in given(self.leaving.values()) {
-                offsets.entry(name).or_insert(offset);
-            }
-        }
+        let is_chosen = message.offsets.is_some();
+        let mut offsets = message.offsets.unwrap_or_else(|| self.given());
         let foreign = self.foreign(&offsets);
         if let Some(partition) = foreign.first().filter(|_| is_chosen) {
             let partition = partition.clone();
             let group = Arc::clone(&self.config.group_id);
             // whoever stopped waiting does not mind
-            let _ = reply.send(Err(GroupError::NotAssigned { group, partition }));
+            let _ = (message.reply).send(Err(GroupError::NotAssigned { group, partition }));
             return;
         }
         // the buffer may not have heard yet of what was taken away
         offsets.retain(|name, _| !foreign.contains(name));
         let call = self.next_call();
-        self.commits.insert(call, reply);
+        self.commits.insert(call, message.reply);
         self.run(ctx, |machine, now, effects| {
             machine.commit(now, call, offsets, effects);
         });

@@ -25,29 +25,6 @@ pub struct Subscribe(pub Subscription);
 #[rtype(result = "()")]
 pub struct Unsubscribe;
 
-/// Handle -> Coordinator: send this on. What the application tells the buffer goes this way where there is a coordinator, behind what it asked of its
-/// group before, and what comes of that: who unsubscribes and then assigns by hand need not wait in between.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Relay(Box<dyn FnOnce() + Send>);
-
-impl Relay {
-    /// A message to be sent by `send`, on the coordinator's thread, when the coordinator gets to it.
-    pub fn new(send: impl FnOnce() + Send + 'static) -> Self {
-        Self(Box::new(send))
-    }
-
-    pub(crate) fn send_on(self) {
-        (self.0)();
-    }
-}
-
-impl std::fmt::Debug for Relay {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Relay").finish_non_exhaustive()
-    }
-}
-
 /// Handle -> Coordinator: have the group rebalanced, for this reason. Without effect where the coordinator decides (KIP-848).
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
@@ -58,15 +35,13 @@ pub struct EnforceRebalance(pub String);
 #[rtype(result = "()")]
 pub struct Confirm(pub EventId);
 
-/// Handle -> Coordinator, *ask* by `reply`: commit these offsets.
+/// Handle -> Coordinator, *ask* by `reply`: commit these offsets; `None` is what the application was given of all that is
+/// assigned to it, or being taken from it.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Commit {
     /// By partition.
-    pub offsets: Offsets,
-    /// The application chose them, and one of a partition that is not this member's is an error. Else they are what it was given of all that was
-    /// assigned when it called ([`given`](crate::given)); what is being taken from it is added, what is not its own is left out.
-    pub is_chosen: bool,
+    pub offsets: Option<Offsets>,
     /// Told when they are committed, or why not.
     pub reply: oneshot::Sender<Result<(), GroupError>>,
 }

@@ -9,7 +9,7 @@ use coordinator_actor::messages::{
     Commit, Committed, EnforceRebalance, FetchCommitted, GetGroupMetadata, Subscribe, Unsubscribe,
 };
 use coordinator_actor::{
-    CoordinatorActor, GroupError, GroupMetadata, OffsetAndMetadata, Offsets, Subscription, given,
+    CoordinatorActor, GroupError, GroupMetadata, OffsetAndMetadata, Offsets, Subscription,
 };
 use futures_util::future::Either;
 use record_batch::TopicPartition;
@@ -89,7 +89,7 @@ impl ConsumerHandle {
                 (Some(coordinator), Mode::Subscribed) => {
                     Either::Left(self.command(coordinator, Unsubscribe))
                 }
-                _ => Either::Right(self.command_buffer(Assign(Vec::new()))),
+                _ => Either::Right(self.command(&self.ports.buffer, Assign(Vec::new()))),
             })
     }
 
@@ -98,16 +98,15 @@ impl ConsumerHandle {
         self.ports.status.subscription()
     }
 
-    /// Commits what the application was given so far of all that is assigned: the [position](Self::position) of each partition at the moment of
-    /// this call, whatever is given or sought before the commit is done.
+    /// Commits what the application was given so far of all that is assigned: the [position](Self::position) of each partition, as what was called
+    /// before leaves it, whatever a later poll gives or a later seek says.
     /// Calls take effect in their order; those that wait for the same answer are sent as one, the newest offset of each partition.
     ///
     /// # Errors
     /// [`Error::Group`]: without `group.id`, if this member is not in the group any more, or if it was not done within
     /// `default.api.timeout.ms`.
     pub fn commit(&self) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
-        let offsets = given(&self.ports.shared.all());
-        self.send_commit(offsets, false)
+        self.send_commit(None)
     }
 
     /// Commits these offsets, each the next one to read. An offset alone will do: `offsets` takes anything from which
@@ -133,28 +132,22 @@ impl ConsumerHandle {
                 partition: partition.clone(),
                 offset: offset.offset,
             }),
-            None => Ok(self.send_commit(offsets, true)),
+            None => Ok(self.send_commit(Some(offsets))),
         };
         async move { sent?.await }
     }
 
     fn send_commit(
         &self,
-        offsets: Offsets,
-        is_chosen: bool,
+        offsets: Option<Offsets>,
     ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
         let (reply, answer) = oneshot::channel();
-        let commit = Commit {
-            offsets,
-            is_chosen,
-            reply,
-        };
         let sent = self
             .coordinator()
-            .map(|coordinator| coordinator.do_send(commit));
+            .map(|coordinator| self.command(coordinator, Commit { offsets, reply }));
         let status = self.ports.status.clone();
         async move {
-            sent?;
+            sent?.await?;
             Ok(answer.await.map_err(|_| status.gone())??)
         }
     }
@@ -196,10 +189,10 @@ impl ConsumerHandle {
         let (reply, answer) = oneshot::channel();
         let sent = self
             .coordinator()
-            .map(|coordinator| coordinator.do_send(FetchCommitted { partitions, reply }));
+            .map(|coordinator| self.command(coordinator, FetchCommitted { partitions, reply }));
         let status = self.ports.status.clone();
         async move {
-            sent?;
+            sent?.await?;
             Ok(answer.await.map_err(|_| status.gone())??)
         }
     }
@@ -213,9 +206,8 @@ impl ConsumerHandle {
     ) -> impl Future<Output = Result<GroupMetadata>> + Send + 'static + use<> {
         let asked = self
             .coordinator()
-            .map(|coordinator| coordinator.send(GetGroupMetadata));
-        let status = self.ports.status.clone();
-        async move { asked?.await.map_err(|_| status.gone()) }
+            .map(|coordinator| self.command(coordinator, GetGroupMetadata));
+        async move { asked?.await }
     }
 
     /// Has the group rebalanced, for a reason that brokers log (KIP-568, KIP-800). Without effect with
@@ -225,7 +217,7 @@ impl ConsumerHandle {
     /// [`Error::Group`] without `group.id`.
     pub fn enforce_rebalance(&self, reason: &str) -> Result<()> {
         let coordinator = self.coordinator()?;
-        coordinator.do_send(EnforceRebalance(reason.to_owned()));
+        drop(self.command(coordinator, EnforceRebalance(reason.to_owned())));
         Ok(())
     }
 

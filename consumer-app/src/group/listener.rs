@@ -97,102 +97,123 @@ impl RebalanceContext {
     ///
     /// # Errors
     /// As there.
-    pub async fn commit(&self) -> Result<()> {
-        self.handle.commit().await
+    pub fn commit(&self) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
+        self.handle.commit()
     }
 
     /// As [`ConsumerHandle::commit_offsets`].
     ///
     /// # Errors
     /// As there.
-    pub async fn commit_offsets(&self, offsets: Offsets) -> Result<()> {
-        self.handle.commit_offsets(offsets).await
+    pub fn commit_offsets(
+        &self,
+        offsets: Offsets,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
+        self.handle.commit_offsets(offsets)
     }
 
     /// As [`ConsumerHandle::committed`].
     ///
     /// # Errors
     /// As there.
-    pub async fn committed<'a>(
+    pub fn committed<'a, I>(
         &self,
-        partitions: impl IntoIterator<Item = &'a TopicPartition>,
-    ) -> Result<BTreeMap<TopicPartition, Option<OffsetAndMetadata>>> {
-        let fetched = self.handle.committed(partitions);
-        fetched.await
+        partitions: I,
+    ) -> impl Future<Output = Result<BTreeMap<TopicPartition, Option<OffsetAndMetadata>>>>
+    + Send
+    + 'static
+    + use<I>
+    where
+        I: IntoIterator<Item = &'a TopicPartition>,
+    {
+        self.handle.committed(partitions)
     }
 
     /// As [`ConsumerHandle::seek`].
     ///
     /// # Errors
     /// As there.
-    pub async fn seek(&self, partition: &TopicPartition, offset: i64) -> Result<()> {
-        self.handle.seek(partition, offset).await
+    pub fn seek(
+        &self,
+        partition: &TopicPartition,
+        offset: i64,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
+        self.handle.seek(partition, offset)
     }
 
     /// As [`ConsumerHandle::seek_with_epoch`].
     ///
     /// # Errors
     /// As there.
-    pub async fn seek_with_epoch(
+    pub fn seek_with_epoch(
         &self,
         partition: &TopicPartition,
         offset: i64,
         leader_epoch: i32,
-    ) -> Result<()> {
-        let sought = self.handle.seek_with_epoch(partition, offset, leader_epoch);
-        sought.await
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
+        self.handle.seek_with_epoch(partition, offset, leader_epoch)
     }
 
     /// As [`ConsumerHandle::seek_with_metadata`].
     ///
     /// # Errors
     /// As there.
-    pub async fn seek_with_metadata(
+    pub fn seek_with_metadata(
         &self,
         partition: &TopicPartition,
         to: &OffsetAndMetadata,
-    ) -> Result<()> {
-        self.handle.seek_with_metadata(partition, to).await
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
+        self.handle.seek_with_metadata(partition, to)
     }
 
     /// As [`ConsumerHandle::seek_to_beginning`].
     ///
     /// # Errors
     /// As there.
-    pub async fn seek_to_beginning(&self, partition: &TopicPartition) -> Result<i64> {
-        self.handle.seek_to_beginning(partition).await
+    pub fn seek_to_beginning(
+        &self,
+        partition: &TopicPartition,
+    ) -> impl Future<Output = Result<i64>> + Send + 'static + use<> {
+        self.handle.seek_to_beginning(partition)
     }
 
     /// As [`ConsumerHandle::seek_to_end`].
     ///
     /// # Errors
     /// As there.
-    pub async fn seek_to_end(&self, partition: &TopicPartition) -> Result<i64> {
-        self.handle.seek_to_end(partition).await
+    pub fn seek_to_end(
+        &self,
+        partition: &TopicPartition,
+    ) -> impl Future<Output = Result<i64>> + Send + 'static + use<> {
+        self.handle.seek_to_end(partition)
     }
 
     /// As [`ConsumerHandle::pause`].
     ///
     /// # Errors
     /// As there.
-    pub async fn pause<'a>(
+    pub fn pause<'a, I>(
         &self,
-        partitions: impl IntoIterator<Item = &'a TopicPartition>,
-    ) -> Result<()> {
-        let paused = self.handle.pause(partitions);
-        paused.await
+        partitions: I,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<I>
+    where
+        I: IntoIterator<Item = &'a TopicPartition>,
+    {
+        self.handle.pause(partitions)
     }
 
     /// As [`ConsumerHandle::resume`].
     ///
     /// # Errors
     /// As there.
-    pub async fn resume<'a>(
+    pub fn resume<'a, I>(
         &self,
-        partitions: impl IntoIterator<Item = &'a TopicPartition>,
-    ) -> Result<()> {
-        let resumed = self.handle.resume(partitions);
-        resumed.await
+        partitions: I,
+    ) -> impl Future<Output = Result<()>> + Send + 'static + use<I>
+    where
+        I: IntoIterator<Item = &'a TopicPartition>,
+    {
+        self.handle.resume(partitions)
     }
 }
 

@@ -78,3 +78,16 @@ fn what_is_asked_for_is_done_even_if_nobody_waits_for_it() {
         assert_eq!(consumer.assignment(), []);
     });
 }
+
+#[test]
+fn where_a_seek_led_is_told_whatever_was_read_since() {
+    run(async {
+        let broker = broker(1);
+        produce(&broker, 0, 5);
+        let mut consumer = consumer(&broker);
+        consumer.assign([tp(0)]).await.unwrap();
+        let first = consumer.seek_to_beginning(&tp(0));
+        assert_eq!(poll(&mut consumer).await.len(), 5);
+        assert_eq!(first.await.unwrap(), 0);
+    });
+}

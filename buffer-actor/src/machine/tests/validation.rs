@@ -323,6 +323,24 @@ fn a_diverging_epoch_in_an_answer_is_a_truncation() {
     assert_eq!(spans(&world, &items), [(0, 8, 13)]);
 }
 
+/// What was leased before the truncation is waited for, and only a take says that it was given.
+#[test]
+fn a_take_is_sent_while_a_lease_holds_up_a_truncation() {
+    let mut world = read_to_ten(ResetPolicy::Earliest);
+    world.take();
+    let second = world.reserve(Lane::Session).unwrap();
+    assert!(world.machine.take_would_wait());
+    let mut reply = data(&second.asks[0], 0, 0);
+    reply.diverging = Some(EpochEnd {
+        leader_epoch: 4,
+        offset: 8,
+    });
+    world.done(&second, vec![reply]);
+    assert!(!world.machine.take_would_wait());
+    world.take();
+    assert!(world.machine.take_would_wait());
+}
+
 /// Data of paused partitions that gave way takes the position, and its epoch, back.
 #[test]
 fn the_epoch_of_a_position_goes_back_with_it() {

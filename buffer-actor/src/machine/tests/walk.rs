@@ -83,6 +83,20 @@ impl Walk {
         self.check_take();
     }
 
+    /// I1: no request asks for what another one that is out asks for under the same epoch.
+    fn check_custody(&self, grant: &Grant) {
+        let asked = |grant: &Grant| {
+            let asks = grant.asks.iter().filter(|ask| !ask.parked);
+            asks.map(|ask| (ask.partition, ask.epoch))
+                .collect::<Vec<_>>()
+        };
+        let new = asked(grant);
+        for other in &self.live {
+            let twice = asked(other).into_iter().find(|ask| new.contains(ask));
+            assert_eq!(twice, None, "{other:?} {grant:?}");
+        }
+    }
+
     /// A take that need not be sent changes nothing but that it waits.
     fn check_take(&self) {
         if !self.world.machine.take_would_wait() {
@@ -118,7 +132,10 @@ impl Walk {
                         anew = true;
                     }
                 }
-                Effect::Granted(grant) => self.live.push(grant),
+                Effect::Granted(grant) => {
+                    self.check_custody(&grant);
+                    self.live.push(grant);
+                }
                 _ => {}
             }
         }

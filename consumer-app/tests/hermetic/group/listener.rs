@@ -70,23 +70,26 @@ fn b174_b176_each_change_is_told_once_and_in_order() {
 
 #[test]
 fn b177_a_seek_in_assigned_comes_before_the_first_record() {
-    each(|protocol| async move {
-        let broker = broker(2);
-        produce(&broker, 0, 10);
-        produce(&broker, 1, 10);
-        let told = Listener {
-            seeks_to: Some(7),
-            ..Listener::default()
-        };
-        let mut consumer = subscribed(&broker, protocol, &told).await;
-        let mut came = read(&mut consumer, 6).await;
-        came.sort();
-        let expected = [0, 1].map(|p| [7, 8, 9].map(|offset| (tp(p), offset)));
-        assert_eq!(came, expected.concat());
-        // what comes before was not even asked for
-        let asked = crate::support::traffic::asked_offsets(&broker, &tp(0));
-        assert!(asked.iter().all(|&offset| offset >= 7), "{asked:?}");
-    });
+    for hurries in [false, true] {
+        each(|protocol| async move {
+            let broker = broker(2);
+            produce(&broker, 0, 10);
+            produce(&broker, 1, 10);
+            let told = Listener {
+                seeks_to: Some(7),
+                hurries,
+                ..Listener::default()
+            };
+            let mut consumer = subscribed(&broker, protocol, &told).await;
+            let mut came = read(&mut consumer, 6).await;
+            came.sort();
+            let expected = [0, 1].map(|p| [7, 8, 9].map(|offset| (tp(p), offset)));
+            assert_eq!(came, expected.concat());
+            // what comes before was not even asked for
+            let asked = crate::support::traffic::asked_offsets(&broker, &tp(0));
+            assert!(asked.iter().all(|&offset| offset >= 7), "{asked:?}");
+        });
+    }
 }
 
 #[test]

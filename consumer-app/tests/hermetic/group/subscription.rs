@@ -188,6 +188,23 @@ fn a_position_that_was_sought_for_a_subscription_is_sought_anew() {
     });
 }
 
+/// Where it was sought is where the application has processed to.
+#[test]
+fn a_seek_comes_before_the_commit_of_who_leaves() {
+    each(|protocol| async move {
+        let broker = broker(1);
+        produce(&broker, 0, 3);
+        let builder = automatic(&broker, protocol).set("auto.commit.interval.ms", "3600000");
+        let mut consumer = joined(builder, 1).await;
+        read(&mut consumer, 3).await;
+        consumer.poll(Duration::ZERO).await.unwrap();
+        drop(consumer.seek(&tp(0), 1));
+        drop(consumer.unsubscribe());
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(committed(&broker, 0), Some(1), "{protocol:?}");
+    });
+}
+
 /// Whatever else the actors have to do.
 #[test]
 fn what_was_processed_is_committed_before_what_is_assigned_by_hand_replaces_it() {

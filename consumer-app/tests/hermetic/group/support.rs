@@ -205,6 +205,8 @@ pub(crate) struct Listener {
     pub(crate) commits_on_revoke: bool,
     pub(crate) seeks_to: Option<i64>,
     pub(crate) pauses: bool,
+    /// It does not wait for what it asks for.
+    pub(crate) hurries: bool,
     /// A call waits for a permit, if there is one.
     pub(crate) gate: Option<Arc<tokio::sync::Semaphore>>,
 }
@@ -246,7 +248,10 @@ impl RebalanceListener for Listener {
         self.called("assigned", partitions).await;
         if let Some(offset) = self.seeks_to {
             for partition in partitions {
-                context.seek(partition, offset).await.unwrap();
+                let sought = context.seek(partition, offset);
+                if !self.hurries {
+                    sought.await.unwrap();
+                }
             }
         }
         if self.pauses {

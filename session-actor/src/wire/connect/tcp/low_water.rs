@@ -51,9 +51,15 @@ impl LowWater {
         if mark == self.mark {
             return Ok(());
         }
-        let most = *self.most.get_or_insert_with(|| widest(&self.stream) / 2);
-        let mark = mark.min(most).max(1);
-        if mark == self.mark {
+        let most = match self.most {
+            Some(most) => most,
+            None => {
+                self.mark = WINDOW;
+                *self.most.insert(widest(&self.stream) / 2)
+            }
+        };
+        let mark = mark.min(most);
+        if mark == self.mark || most == 0 {
             return Ok(());
         }
         // MOST fits
@@ -73,9 +79,17 @@ impl LowWater {
 /// The kernel takes a mark that its buffer is too small for as the most that the sender may have on its way, too, and a sender that waits for
 /// room for a whole segment could meet a reader that waits for that segment. So the first mark is one that no reader waits for.
 fn widest(stream: &TcpStream) -> usize {
-    let set = LowWaterMark.set(stream, &(WINDOW as i32));
-    let is = set.and_then(|()| LowWaterMark.get(stream));
-    is.map_or(0, |mark| usize::try_from(mark).unwrap_or(0))
+    if LowWaterMark.set(stream, &(WINDOW as i32)).is_err() {
+        return 0;
+    }
+    let width = LowWaterMark.get(stream).ok();
+    width
+        .and_then(|width| usize::try_from(width).ok())
+        .unwrap_or_else(|| {
+            // it can be set, so it can be taken back
+            let _ = LowWaterMark.set(stream, &1);
+            0
+        })
 }
 
 /// From how many bytes on a read with so much room is to be woken.
