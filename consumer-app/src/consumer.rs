@@ -451,7 +451,8 @@ impl ConsumerHandle {
 
     fn begin_close(&self, timeout: Duration, option: LeaveOption) {
         if self.ports.status.close() {
-            self.ports.facade.do_send(Close { timeout, option });
+            // what was called before is done before
+            drop(self.command(&self.ports.facade, Close { timeout, option }));
         }
     }
 }

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Actor, ActorContext, ActorState, Addr, AsyncContext, Context, Handler, Recipient};
+use actix::{
+    Actor, ActorContext, ActorState, Addr, AsyncContext, Context, Handler, Message, Recipient,
+};
 use buffer_actor::messages::WakeReader;
 use buffer_actor::{
-    ActorFailed, Backoff, BufferActor, BufferConfig, Lane, Memory, NodeId, ResetPolicy,
+    ActorFailed, Backoff, BufferActor, BufferConfig, Command, Lane, Memory, NodeId, ResetPolicy,
     SharedState, Stop, Vital,
 };
 use coordinator_actor::assign::AssignError;
@@ -426,6 +428,19 @@ pub(crate) struct Close {
     pub(crate) timeout: Duration,
     /// Whether to leave the group.
     pub(crate) option: LeaveOption,
+}
+
+impl<M> Handler<Command<M>> for FacadeActor
+where
+    Self: Handler<M>,
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    type Result = ();
+
+    fn handle(&mut self, command: Command<M>, ctx: &mut Context<Self>) {
+        command.handle_by(self, ctx);
+    }
 }
 
 impl Handler<Close> for FacadeActor {

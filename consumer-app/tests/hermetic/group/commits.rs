@@ -482,3 +482,17 @@ fn a_commit_is_of_the_moment_at_which_it_is_asked_for() {
         assert_eq!(committed(&broker, 0), Some(1), "{protocol:?}");
     });
 }
+
+#[test]
+fn what_was_called_before_a_close_is_done_before_it() {
+    each(|protocol| async move {
+        let broker = broker(1);
+        produce(&broker, 0, 5);
+        let mut consumer = joined(manual(&broker, protocol), 1).await;
+        read(&mut consumer, 4).await;
+        drop(consumer.seek(&tp(0), 1));
+        drop(consumer.commit());
+        consumer.close(Duration::from_secs(5)).await.unwrap();
+        assert_eq!(committed(&broker, 0), Some(1), "{protocol:?}");
+    });
+}
