@@ -82,6 +82,11 @@ impl Commands {
         answered
     }
 
+    /// Whether all are handled that were made.
+    pub fn is_idle(&self) -> bool {
+        self.0.done.load(Ordering::Acquire) >= self.0.begun.load(Ordering::Acquire)
+    }
+
     /// Until all are handled that were made before this call. It takes what the actors' thread takes to get to them, no answer of a broker.
     pub fn done(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
         let inner = Arc::clone(&self.0);
@@ -122,7 +127,9 @@ impl Inner {
         {
             queue.is_under_way = true;
             drop(queue);
+            let sending = Sending(self);
             send();
+            std::mem::forget(sending);
             queue = self.queue();
         }
         queue.is_sending = false;
@@ -130,6 +137,15 @@ impl Inner {
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody sends. Dropped only where that panics: a message that nobody takes drops its answer, and so wakes whoever waits for that.
+struct Sending<'a>(&'a Inner);
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        self.0.queue().is_sending = false;
     }
 }
 
@@ -221,6 +237,22 @@ mod tests {
         handle(&sent);
         assert_eq!(count.0.load(Ordering::SeqCst), 2);
         assert_eq!(done.as_mut().poll(&mut context), Poll::Ready(()));
+    }
+
+    #[test]
+    fn a_panic_while_one_is_sent_stops_none_of_the_others() {
+        let (commands, sent) = (Commands::default(), Sent::default());
+        let turn = Turn(Arc::clone(&commands.0));
+        let panics = std::panic::AssertUnwindSafe(|| {
+            commands.0.push(Box::new(move || {
+                let _turn = turn;
+                panic!("a waker");
+            }));
+        });
+        assert!(std::panic::catch_unwind(panics).is_err());
+        tell(&commands, &sent, 1);
+        assert_eq!(handle(&sent), Some(1));
+        assert!(commands.is_idle());
     }
 
     #[test]

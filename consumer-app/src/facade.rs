@@ -4,16 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{
-    Actor, ActorContext, ActorState, Addr, AsyncContext, Context, Handler, Message, Recipient,
-};
+use actix::{Actor, ActorContext, ActorState, Addr, AsyncContext, Context, Handler, Message};
 use buffer_actor::messages::WakeReader;
 use buffer_actor::{
     ActorFailed, Backoff, BufferActor, BufferConfig, Command, Lane, Memory, NodeId, ResetPolicy,
     SharedState, Stop, Vital,
 };
 use coordinator_actor::assign::AssignError;
-use coordinator_actor::messages::{self, Confirm, GroupFailed, Rebalance};
+use coordinator_actor::messages::{self, GroupFailed, Rebalance};
 use coordinator_actor::{
     CoordinatorActor, GroupConfig, LastingFailure, LeaveOption, LinkOptions, PollClock,
 };
@@ -102,7 +100,6 @@ pub(crate) struct Started {
 /// What the reader needs to take part in a group.
 pub(crate) struct GroupPort {
     events: mpsc::UnboundedReceiver<Rebalance>,
-    confirm: Recipient<Confirm>,
     poll_clock: PollClock,
     failure: LastingFailure,
     listener: Option<Arc<dyn Callbacks>>,
@@ -112,7 +109,6 @@ impl GroupPort {
     pub(crate) fn rebalances(self, handle: ConsumerHandle) -> Rebalances {
         Rebalances::new(
             self.events,
-            self.confirm,
             self.poll_clock,
             self.failure,
             self.listener,
@@ -233,7 +229,6 @@ pub(crate) fn start(
         let (events, rebalances) = mpsc::unbounded_channel();
         let poll_clock = PollClock::new(tokio::time::Instant::now().into_std());
         let failure = LastingFailure::default();
-        let confirm = context.address().recipient();
         let coordinator = CoordinatorActor::new(
             group,
             LinkOptions {
@@ -259,7 +254,6 @@ pub(crate) fn start(
         context.run(coordinator.watched(vital("coordinator")));
         group_port = Some(GroupPort {
             events: rebalances,
-            confirm,
             poll_clock,
             failure,
             listener: membership.listener,

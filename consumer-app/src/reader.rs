@@ -152,6 +152,8 @@ impl Reader {
         self.process();
         let mut has_asked = false;
         loop {
+            // nor does a listener, or another task, which may commit what is given by then
+            self.shared.commands().done().await;
             if self.status.is_closed() {
                 self.finish().await;
                 return Err(Error::Closed);
@@ -171,8 +173,6 @@ impl Reader {
             {
                 // before any record: what this poll may give is what remains
                 group.catch_up().await;
-                // a listener need not wait for what it asks for, either
-                self.shared.commands().done().await;
                 in_poll.goes_on(clock());
                 continue;
             }

@@ -31,7 +31,7 @@ use crate::lasting_failure::LastingFailure;
 use crate::machine::CoordinatorMachine;
 use crate::messages::{
     Close, Commit, Committed, Confirm, EnforceRebalance, FetchCommitted, GetGroupCounts,
-    GetGroupMetadata, GroupFailed, Rebalance, Subscribe, Unsubscribe,
+    GetGroupMetadata, GroupFailed, Rebalance, Subscribe, ToCommit, Unsubscribe,
 };
 use crate::model::{
     Answer, AskId, CallId, Effect, GroupMetadata, LeaveOption, Note, OffsetAndMetadata, Offsets,
@@ -344,17 +344,13 @@ impl CoordinatorActor {
         offsets.collect()
     }
 
-    /// Offsets that were given of all that is assigned or being taken away. Who commits them says that they are processed; else the
-    /// next automatic commit would take that back.
-    fn given(&self) -> Offsets {
-        let states = self.shared.all();
-        let states = states.iter().chain(self.leaving.values());
-        let offsets = states.filter_map(|state| {
-            let offsets = state.process();
-            let offset = committable(offsets.given?, offsets.leader_epoch);
-            Some((state.name().clone(), offset))
-        });
-        offsets.collect()
+    /// What an application that chose nothing commits, given what it was given of all that is assigned.
+    fn with_leaving(&self, mut offsets: Offsets) -> Offsets {
+        // what was taken away does not move any more
+        for (name, offset) in given(self.leaving.values()) {
+            offsets.entry(name).or_insert(offset);
+        }
+        offsets
     }
 
     /// Which of these are not this member's to commit.
@@ -387,6 +383,17 @@ impl CoordinatorActor {
 
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
+}
+
+/// Offsets that were given of these. Who commits them says that they are processed; else the next automatic commit would take that
+/// back.
+pub fn given<'a>(states: impl IntoIterator<Item = &'a Arc<PartitionState>>) -> Offsets {
+    let offsets = states.into_iter().filter_map(|state| {
+        let offsets = state.process();
+        let offset = committable(offsets.given?, offsets.leader_epoch);
+        Some((state.name().clone(), offset))
+    });
+    offsets.collect()
 }
 
 const fn committable(offset: i64, leader_epoch: Option<i32>) -> OffsetAndMetadata {
@@ -499,8 +506,12 @@ impl Handler<Commit> for CoordinatorActor {
     type Result = ();
 
     fn handle(&mut self, message: Commit, ctx: &mut Context<Self>) {
-        let is_chosen = message.offsets.is_some();
-        let mut offsets = message.offsets.unwrap_or_else(|| self.given());
+        let is_chosen = matches!(message.offsets, ToCommit::Chosen(_));
+        let mut offsets = match message.offsets {
+            ToCommit::Chosen(offsets) => offsets,
+            ToCommit::Given(offsets) => self.with_leaving(offsets),
+            ToCommit::GivenByNow => self.with_leaving(given(&self.shared.all())),
+        };
         let foreign = self.foreign(&offsets);
         if let Some(partition) = foreign.first().filter(|_| is_chosen) {
             let partition = partition.clone();

@@ -14,7 +14,7 @@ mod model;
 mod poll_clock;
 mod stats;
 
-pub use actor::{CoordinatorActor, LinkOptions, Neighbours};
+pub use actor::{CoordinatorActor, LinkOptions, Neighbours, given};
 pub use config::{GroupConfig, GroupProtocol};
 pub use error::GroupError;
 pub use lasting_failure::LastingFailure;

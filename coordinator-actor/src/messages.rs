@@ -35,15 +35,26 @@ pub struct EnforceRebalance(pub String);
 #[rtype(result = "()")]
 pub struct Confirm(pub EventId);
 
-/// Handle -> Coordinator, *ask* by `reply`: commit these offsets; `None` is what the application was given of all that is
-/// assigned to it, or being taken from it.
+/// Handle -> Coordinator, *ask* by `reply`: commit these offsets.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Commit {
-    /// By partition.
-    pub offsets: Option<Offsets>,
+    /// Which.
+    pub offsets: ToCommit,
     /// Told when they are committed, or why not.
     pub reply: oneshot::Sender<Result<(), GroupError>>,
+}
+
+/// Which offsets a [`Commit`] is of, by partition.
+#[derive(Debug)]
+pub enum ToCommit {
+    /// Those that the application chose. One of a partition that is not this member's is an error.
+    Chosen(Offsets),
+    /// What the application was given of all that was assigned when it asked ([`given`](crate::given)). What is being taken from it is added, what is
+    /// not this member's is left out.
+    Given(Offsets),
+    /// The same of when this is handled: it waited for what the application had asked for before.
+    GivenByNow,
 }
 
 /// What the group committed, by partition; `None` for one of which it committed nothing.

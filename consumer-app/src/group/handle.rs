@@ -6,10 +6,12 @@ use std::sync::Arc;
 use actix::Addr;
 use buffer_actor::messages::Assign;
 use coordinator_actor::messages::{
-    Commit, Committed, EnforceRebalance, FetchCommitted, GetGroupMetadata, Subscribe, Unsubscribe,
+    Commit, Committed, Confirm, EnforceRebalance, FetchCommitted, GetGroupMetadata, Subscribe,
+    ToCommit, Unsubscribe,
 };
 use coordinator_actor::{
-    CoordinatorActor, GroupError, GroupMetadata, OffsetAndMetadata, Offsets, Subscription,
+    CoordinatorActor, EventId, GroupError, GroupMetadata, OffsetAndMetadata, Offsets, Subscription,
+    given,
 };
 use futures_util::future::Either;
 use record_batch::TopicPartition;
@@ -137,18 +139,39 @@ impl ConsumerHandle {
         async move { sent?.await }
     }
 
+    /// Commits behind what was called before. If all of that is done it is no [`Command`](buffer_actor::Command), since no poll need wait for it:
+    /// what it commits is known.
     fn send_commit(
         &self,
         offsets: Option<Offsets>,
     ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
         let (reply, answer) = oneshot::channel();
-        let sent = self
-            .coordinator()
-            .map(|coordinator| self.command(coordinator, Commit { offsets, reply }));
+        let shared = &self.ports.shared;
+        let is_idle = shared.commands().is_idle();
+        let offsets = match offsets {
+            Some(offsets) => ToCommit::Chosen(offsets),
+            None if is_idle => ToCommit::Given(given(&shared.all())),
+            None => ToCommit::GivenByNow,
+        };
+        let commit = Commit { offsets, reply };
+        let sent = self.coordinator().map(|coordinator| {
+            if is_idle {
+                coordinator.do_send(commit);
+            } else {
+                drop(self.command(coordinator, commit));
+            }
+        });
         let status = self.ports.status.clone();
         async move {
-            sent?.await?;
+            sent?;
             Ok(answer.await.map_err(|_| status.gone())??)
+        }
+    }
+
+    /// The listener is done with this event, and with those before.
+    pub(super) fn confirm(&self, event: EventId) {
+        if let Some(coordinator) = &self.ports.coordinator {
+            drop(self.command(coordinator, Confirm(event)));
         }
     }
 

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
-use actix::Recipient;
-use coordinator_actor::messages::{Confirm, Rebalance};
+use coordinator_actor::messages::Rebalance;
 use coordinator_actor::{EventId, GroupError, LastingFailure, PollClock, Polling};
 use tokio::sync::mpsc;
 
@@ -18,7 +17,6 @@ use crate::metrics::application::{Callback as Called, clock};
 
 pub(crate) struct Rebalances {
     events: mpsc::UnboundedReceiver<Rebalance>,
-    confirm: Recipient<Confirm>,
     poll_clock: PollClock,
     failure: LastingFailure,
     listener: Option<Arc<dyn Callbacks>>,
@@ -32,7 +30,7 @@ pub(crate) struct Rebalances {
 /// Confirms the event when it is dropped, that is when the listener is done with it.
 struct Running {
     id: EventId,
-    confirm: Recipient<Confirm>,
+    handle: ConsumerHandle,
     callback: Callback,
     kind: Called,
     began: Instant,
@@ -40,14 +38,13 @@ struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.confirm.do_send(Confirm(self.id));
+        self.handle.confirm(self.id);
     }
 }
 
 impl Rebalances {
     pub(crate) fn new(
         events: mpsc::UnboundedReceiver<Rebalance>,
-        confirm: Recipient<Confirm>,
         poll_clock: PollClock,
         failure: LastingFailure,
         listener: Option<Arc<dyn Callbacks>>,
@@ -55,7 +52,6 @@ impl Rebalances {
     ) -> Self {
         Self {
             events,
-            confirm,
             poll_clock,
             failure,
             listener,
@@ -119,13 +115,13 @@ impl Rebalances {
                 let context = RebalanceContext::new(self.handle.clone(), going);
                 self.running = Some(Running {
                     id,
-                    confirm: self.confirm.clone(),
+                    handle: self.handle.clone(),
                     callback: Arc::clone(listener).call(context, event),
                     kind,
                     began: clock(),
                 });
             }
-            _ => self.confirm.do_send(Confirm(id)),
+            _ => self.handle.confirm(id),
         }
     }
 

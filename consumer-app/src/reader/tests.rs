@@ -10,7 +10,7 @@ use buffer_actor::{
     BufferActor, BufferConfig, Completed, FetchedRecords, Origin, PartitionId, Policy, ResetPolicy,
     Start, TicketId,
 };
-use coordinator_actor::messages::{Confirm, Rebalance};
+use coordinator_actor::messages::Rebalance;
 use coordinator_actor::{EventId, LastingFailure, PollClock, RebalanceEvent};
 use record_batch::TopicPartition;
 use test_broker::BatchBuilder;
@@ -35,14 +35,7 @@ macro_rules! deaf_to {
         })*
     };
 }
-deaf_to!(
-    Granted,
-    ReadFrom,
-    AssignmentChanged,
-    LookUp,
-    MetadataStale,
-    Confirm
-);
+deaf_to!(Granted, ReadFrom, AssignmentChanged, LookUp, MetadataStale);
 
 /// What comes between.
 #[derive(Debug, Clone, Copy)]
@@ -245,7 +238,6 @@ async fn b151_a_revocation_that_is_confirmed_has_reached_the_buffer() {
             let (coordinator, events) = mpsc::unbounded_channel();
             world.reader.join(Rebalances::new(
                 events,
-                Deaf.start().recipient(),
                 PollClock::new(clock()),
                 LastingFailure::default(),
                 None,

@@ -112,6 +112,31 @@ fn b172_b179_a_pause_in_assigned_comes_before_the_first_record() {
 }
 
 #[test]
+fn what_revoked_commits_is_committed_though_it_does_not_wait_for_it() {
+    each_of(&Protocol::INCREMENTAL, |protocol| async move {
+        let broker = broker(2);
+        produce(&broker, 0, 100);
+        produce(&broker, 1, 100);
+        let told = Listener {
+            commits_on_revoke: true,
+            hurries: true,
+            ..Listener::default()
+        };
+        let mut one = subscribed(&broker, protocol, &told).await;
+        read(&mut one, 40).await;
+        let mut two = subscribed(&broker, protocol, &Listener::default()).await;
+        while two.assignment().is_empty() {
+            one.poll(STEP).await.unwrap();
+            two.poll(STEP).await.unwrap();
+        }
+        let moved = two.assignment()[0].partition();
+        let at = told.positions()[0].expect("a position");
+        assert!(at > 0);
+        assert_eq!(committed(&broker, moved), Some(at), "{protocol:?}");
+    });
+}
+
+#[test]
 fn f020_b151_b171_b177_revoked_sees_and_commits_where_the_next_owner_starts() {
     each_of(&Protocol::INCREMENTAL, |protocol| async move {
         let broker = broker(2);

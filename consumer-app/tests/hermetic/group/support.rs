@@ -236,7 +236,11 @@ impl Listener {
     async fn gone(&self, context: &RebalanceContext, partitions: &[TopicPartition]) {
         let positions = partitions.iter().map(|name| context.position(name));
         self.positions.lock().unwrap().extend(positions);
-        if self.commits_on_revoke {
+        if self.commits_on_revoke && self.hurries {
+            // the second waits for the first
+            drop(context.resume(&context.assignment()));
+            drop(context.commit());
+        } else if self.commits_on_revoke {
             let result = context.commit().await.map_err(|error| error.to_string());
             self.commits.lock().unwrap().push(result);
         }

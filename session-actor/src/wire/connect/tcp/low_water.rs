@@ -55,7 +55,7 @@ impl LowWater {
             Some(most) => most,
             None => {
                 self.mark = WINDOW;
-                *self.most.insert(widest(&self.stream) / 2)
+                *self.most.insert(widest(&self.stream)? / 2)
             }
         };
         let mark = mark.min(most);
@@ -78,18 +78,17 @@ impl LowWater {
 ///
 /// The kernel takes a mark that its buffer is too small for as the most that the sender may have on its way, too, and a sender that waits for
 /// room for a whole segment could meet a reader that waits for that segment. So the first mark is one that no reader waits for.
-fn widest(stream: &TcpStream) -> usize {
+fn widest(stream: &TcpStream) -> io::Result<usize> {
     if LowWaterMark.set(stream, &(WINDOW as i32)).is_err() {
-        return 0;
+        return Ok(0);
     }
-    let width = LowWaterMark.get(stream).ok();
-    width
-        .and_then(|width| usize::try_from(width).ok())
-        .unwrap_or_else(|| {
-            // it can be set, so it can be taken back
-            let _ = LowWaterMark.set(stream, &1);
-            0
-        })
+    match LowWaterMark.get(stream) {
+        Ok(width) => Ok(usize::try_from(width).unwrap_or(0)),
+        Err(_) => {
+            LowWaterMark.set(stream, &1)?;
+            Ok(0)
+        }
+    }
 }
 
 /// From how many bytes on a read with so much room is to be woken.
