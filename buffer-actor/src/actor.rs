@@ -131,8 +131,7 @@ impl BufferActor {
         self.step(ctx, event)
     }
 
-    /// One message: bytes that came or went since the last one, a take that was left meanwhile, the event itself, what it
-    /// caused, the next deadline.
+    /// One message: bytes that came or went since the last, a take that was left meanwhile, the event, what it caused, the next deadline.
     fn step<R>(
         &mut self,
         ctx: &mut Context<Self>,
